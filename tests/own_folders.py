@@ -5,6 +5,8 @@ a content is text, bytes, an array of pixels, what becomes JSON, or a function o
 Each photo has a square of its class's color at (8, 9), 22 pixels wide and high.
 """
 
+import base64
+import io
 import json
 
 import numpy as np
@@ -151,3 +153,46 @@ def table(header, row):
     lines = [header] if header else []
     lines += [row.format(i=i, name=name_of(i)) for i in range(10)]
     return '\n'.join(lines)
+
+
+def labelme_mask(i):
+    """A labelme file of an AI tool, with a mask of the square."""
+    with io.BytesIO() as file:
+        Image.fromarray(np.ones((22, 22), bool)).save(file, 'PNG')
+        mask = base64.b64encode(file.getvalue()).decode()
+    points = [[8, 9], [29, 30]]
+    shape = dict(label=name_of(i), shape_type='mask', points=points, mask=mask)
+    return dict(shapes=[shape], imagePath=f'{i}.jpg', imageWidth=64, imageHeight=48)
+
+
+def cvat_masks():
+    """A CVAT file of brushes' masks: the square, and rows of zeros around it."""
+    runs = [24 + 1, *[22, 2] * 21, 22, 1 + 24]
+    images = []
+    for i in range(10):
+        places = 'left="7" top="8" width="24" height="24"'
+        images.append(
+            f'<image name="{i}.jpg" width="64" height="48"><mask label="{name_of(i)}" '
+            f'{places} rle="{", ".join(map(str, runs))}"/></image>'
+        )
+    return f'<annotations>{"".join(images)}</annotations>'
+
+
+def voc_outline(i, outline='', more=''):
+    """A VOC file with an outline behind the box."""
+    return voc(i, f'{i}.jpg', more=more).replace('</object>', f'{outline}</object>', 1)
+
+
+def numbered(places):
+    """Places as numbered elements of XML."""
+    elements = []
+    for k in range(len(places) // 2):
+        x, y = places[2 * k : 2 * k + 2]
+        elements.append(f'<x{k + 1}>{x}</x{k + 1}><y{k + 1}>{y}</y{k + 1}>')
+    return ''.join(elements)
+
+
+def points(places, more=''):
+    """Places as elements of points of XML."""
+    pairs = zip(places[::2], places[1::2])
+    return ''.join(f'<pt><x>{x}</x><y>{y}</y>{more}</pt>' for x, y in pairs)

@@ -30,7 +30,10 @@ RESULT = 'predictions.json'
 # what a folder of predictions was made with
 RECORD = 'made_with.json'
 PROVIDERS = dict(cuda='CUDAExecutionProvider', cpu='CPUExecutionProvider')
-SUFFIXES = ('.bmp', '.jpeg', '.jpg', '.png', '.tif', '.tiff', '.webp')
+SUFFIXES = (
+    *('.bmp', '.jfif', '.jpe', '.jpeg', '.jpg', '.pbm', '.pgm', '.png', '.pnm'),
+    *('.ppm', '.tif', '.tiff', '.webp'),
+)
 BEST_CLASSES = 5  # of a classifier
 FORMATS_OF_16_BITS = ('PNG', 'TIFF')
 DEPTH = (
@@ -183,7 +186,11 @@ def read_image(path: Union[str, Path]) -> np.ndarray:
         if turned.mode[0] not in 'FI':  # all but gray of 16 or 32 bits
             return np.array(turned.convert('RGB'))
         pixels = np.array(turned)
-        if pixels.dtype.kind == 'f' or pixels.min() < 0 or pixels.max() >= 2**16:
+        # a TIFF file of 16 bits has another mode
+        has_32_bits = pixels.dtype.kind == 'f' or (
+            image.format == 'TIFF' and pixels.dtype.itemsize > 2
+        )
+        if has_32_bits or pixels.min() < 0 or pixels.max() >= 2**16:
             raise ValueError(f'{str(path)!r}: pixels of 32 bits are not read')
         return np.repeat((pixels >> 8).astype(np.uint8)[..., None], 3, axis=2)
 

@@ -175,7 +175,7 @@ def test_a_damaged_image_costs_only_itself(tmp_path, photos, capsys):
 
 
 @pytest.mark.parametrize('mode', ['RGB', 'L', 'P', '1', 'LA', 'RGBA', 'CMYK', 'I;16'])
-@pytest.mark.parametrize('ending', ['jpg', 'png', 'webp', 'tif'])
+@pytest.mark.parametrize('ending', ['jpg', 'png', 'ppm', 'webp', 'tif'])
 def test_pixels_are_those_of_opencv(mode, ending, tmp_path, monkeypatch):
     """Of every mode and orientation that OpenCV reads."""
     monkeypatch.setattr(Image, 'MAX_IMAGE_PIXELS', 99)
@@ -197,6 +197,17 @@ def test_pixels_are_those_of_opencv(mode, ending, tmp_path, monkeypatch):
         found = predictor.read_image(tmp_path / f'a.{ending}')
         assert found.shape == wanted.shape
         assert abs(found[..., ::-1].astype(int) - wanted).max() <= 3
+
+
+@pytest.mark.parametrize('dtype', [np.int32, np.uint32, np.float32])
+@pytest.mark.parametrize('most', [200, 40_000, 2**20])
+def test_pixels_of_32_bits_are_refused(dtype, most, tmp_path):
+    """OpenCV does not read them; the upper bits of small numbers are black."""
+    pixels = np.linspace(0, most, 240).reshape(12, 20).astype(dtype)
+    Image.fromarray(pixels).save(tmp_path / 'a.tif')
+    assert cv2.imread(str(tmp_path / 'a.tif')) is None
+    with pytest.raises(ValueError, match=r'a.tif.*: pixels of 32 bits are not read'):
+        predictor.read_image(tmp_path / 'a.tif')
 
 
 @pytest.mark.parametrize('shape', [(12, 20), (12, 20, 3)])

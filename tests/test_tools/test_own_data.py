@@ -7,6 +7,8 @@ import io
 import json
 import re
 import shutil
+import tracemalloc
+import zlib
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -17,6 +19,7 @@ import numpy as np
 import pytest
 from own_folders import (
     BOX,
+    COLORS,
     NAMES,
     OUTLINE,
     SIZE,
@@ -24,21 +27,34 @@ from own_folders import (
     coco,
     color_map,
     cvat,
+    cvat_masks,
     grow,
     label_map,
     labelme,
+    labelme_mask,
     name_of,
+    numbered,
     photo,
+    points,
     table,
     via,
     via_table,
     voc,
+    voc_outline,
     yolo,
 )
 from PIL import Image
 
 from mmlinattn_tools.own_data import Options, OwnData, write
 from mmlinattn_tools.own_data.headers import ends_early
+from mmlinattn_tools.own_data.map_reader import (
+    MapReader,
+    OtherSize,
+    Wanted,
+    count_values,
+    look_up,
+)
+from mmlinattn_tools.own_data.outlines import Outline, encode
 from mmlinattn_tools.own_data.pictures import (
     ENLARGED,
     SIDE,
@@ -47,16 +63,35 @@ from mmlinattn_tools.own_data.pictures import (
     outlines,
     shorten,
 )
-from mmlinattn_tools.own_data.records import Object, Outline, Photo
+from mmlinattn_tools.own_data.records import Object, Photo
 from mmlinattn_tools.own_data.words import split_of_name, words_of
 
 BOTH = ['blue', 'red']
 IN_IMAGES = {'images/{i}.jpg': photo}
 MASKS = {'masks/{i}.png': label_map(0, 1)}
 EVERY_FIFTH = 'no validation photos: every 5th is used'
+USUAL = (
+    *(EVERY_FIFTH, 'no test photos', 'no validation photos'),
+    *('label maps have no names', 'label maps are drawn from outlines'),
+    'it takes 10 PNG files beside JPEG files for their label maps',
+)
 BOX_LINE = partial(yolo, outline=False)
 YOLO = {**IN_IMAGES, 'labels/{i}.txt': yolo}
 NAMED = {'data.yaml': 'train: ../train/images\nnames: [red, blue]'}
+
+
+SQUARE_MASK = label_map(0, 1, 0)
+RUNS = encode(SQUARE_MASK)
+TIME = '<time>2007</time>'
+DELETED = (
+    '<object><name>x</name><deleted>1</deleted><polygon><pt><x>1</x></pt></polygon>'
+    '</object>'
+)
+
+
+def with_more(i, more, outline=False):
+    """A YOLO file with numbers behind the box or the outline."""
+    return f'{yolo(i, outline).strip()} {" ".join(map(str, more))}\n'
 
 
 @dataclass
@@ -96,8 +131,11 @@ def check(case, root, task):
     assert tuple(len(x) for x in data.splits.values()) == case.photos
     assert data.classes == case.classes
     assert data.has_masks == case.masks
-    notes = '\n'.join(map(str, data.notes))
-    assert all(note in notes for note in case.notes), notes
+    notes = [str(note) for note in data.notes]
+    for part in case.notes:
+        assert any(part in note for note in notes), notes
+    others = [note for note in notes if not any(part in note for part in case.notes)]
+    assert not [note for note in others if not note.startswith(USUAL)]
     return data
 
 
@@ -179,6 +217,42 @@ DETECTION = {
         },
         masks=True,
     ),
+    'coco, runs as text': Case(
+        {**IN_IMAGES, 'a.json': coco(bbox=None, segmentation=RUNS)}, masks=True
+    ),
+    'coco, runs of larger photos': Case(
+        {
+            **IN_IMAGES,
+            'a.json': coco(
+                bbox=[16, 18, 44, 44],
+                image=dict(width=128, height=96),
+                segmentation=encode(SQUARE_MASK.repeat(2, 0).repeat(2, 1)),
+            ),
+        },
+        notes=('10 photos have another size than in annotations',),
+        masks=True,
+    ),
+    'coco, runs of resized photos': Case(
+        {
+            **IN_IMAGES,
+            'a.json': coco(
+                bbox=[16, 18, 44, 44],
+                image=dict(width=128, height=96),
+                segmentation=RUNS,
+            ),
+        },
+        notes=('10 photos have another size than in annotations',),
+        masks=True,
+    ),
+    'coco, an area of 1': Case({**IN_IMAGES, 'a.json': coco(area=1)}),
+    'coco, keypoints alone': Case(
+        {**IN_IMAGES, 'person_keypoints.json': coco(keypoints=[9, 9, 2], **OUTLINE)},
+        masks=True,
+    ),
+    'coco, results': Case(
+        {**IN_IMAGES, 'a.json': [dict(image_id=0, bbox=BOX, score=0.9)]},
+        error='a.json has results of a model in COCO format, and no labels',
+    ),
     'coco, ids in place of names': Case(
         {**IN_IMAGES, 'a.json': coco(file_name='C:\\my\\images\\{i}.jpg')}
     ),
@@ -211,12 +285,36 @@ DETECTION = {
             'ImageSets/Main/val.txt': 'a.8.png\na.9.png',
         }
     ),
+    **{
+        f'voc, {kind}': Case(
+            {'{i}.jpg': photo, '{i}.xml': partial(voc_outline, outline=outline)},
+            masks=True,
+        )
+        for kind, outline in {
+            'numbered places': f'<polygon>{numbered(SQUARE)}</polygon>',
+            'numbers in another order': (
+                '<polygon><x2>30</x2><x4>8</x4><x1>8</x1><x3>30</x3>'
+                '<y3>31</y3><y1>9</y1><y4>31</y4><y2>9</y2></polygon>'
+            ),
+            'points': f'<polygon>{points(SQUARE)}</polygon>',
+            'points with times': (
+                f'<polygon><username>me</username>{points(SQUARE, TIME)}</polygon>'
+            ),
+            'a text': '<segmentation>8,9, 30,9, 30,31 8,31</segmentation>',
+        }.items()
+    },
+    'voc, deleted objects': Case(
+        {'{i}.jpg': photo, '{i}.xml': partial(voc_outline, more=DELETED)},
+        notes=('left out 10 shapes: deleted',),
+    ),
     'voc, beside photos': Case({'{i}.jpg': photo, '{i}.xml': voc}),
     'labelme': Case(
         {'{i}.jpg': photo, '{i}.json': labelme},
         notes=('left out 10 shapes: point',),
         masks=True,
     ),
+    'labelme, masks': Case({'{i}.jpg': photo, '{i}.json': labelme_mask}, masks=True),
+    'cvat, masks': Case({**IN_IMAGES, 'annotations.xml': cvat_masks()}, masks=True),
     'cvat': Case(
         {**IN_IMAGES, 'annotations.xml': cvat()},
         notes=('left out 10 shapes: polyline',),
@@ -237,6 +335,80 @@ DETECTION = {
     'yolo, names as an option': Case(
         YOLO, classes=['red', 'blue'], options=dict(classes=['red', 'blue']), masks=True
     ),
+    **{
+        f'yolo, {kind}': Case(
+            {**IN_IMAGES, 'labels/{i}.txt': partial(with_more, more=more), **NAMED},
+            notes=(note,),
+        )
+        for kind, more, note in (
+            ('confidences', (0.9,), 'labels have confidences'),
+            ('tracks', (0.9, 1), 'labels have confidences'),
+            ('numbers of tracks', (0.9, 7), 'labels have confidences'),
+            ('a keypoint', (0.3, 0.4, 2), 'left out the keypoints'),
+            ('keypoints', (0.3, 0.4, 2, 0, 0, 0), 'left out the keypoints'),
+            ('two keypoints', (0.3, 0.4, 0.2, 0.5), 'left out the keypoints'),
+            ('three keypoints', (0.4, 0.25, 0.2, 0.6, 0.42, 0.6), 'left out the key'),
+        )
+    },
+    'yolo, outlines with confidences': Case(
+        {
+            **IN_IMAGES,
+            'labels/{i}.txt': partial(with_more, more=(0.9,), outline=True),
+            **NAMED,
+        },
+        notes=('labels have confidences',),
+        masks=True,
+    ),
+    'yolo, outlines with tracks': Case(
+        {
+            **IN_IMAGES,
+            'labels/{i}.txt': lambda i: with_more(i, (0.9, i + 1), outline=True),
+            **NAMED,
+        },
+        notes=('labels have confidences',),
+        masks=True,
+    ),
+    'yolo, numbers that are not clear': Case(
+        {
+            **IN_IMAGES,
+            'labels/{i}.txt': partial(with_more, more=(0.9, 1, 0.5)),
+            **NAMED,
+        },
+        error='lines of labels have 8 numbers: .* with a confidence 6',
+    ),
+    **{
+        f'table, {header}': Case(
+            {'{i}.jpg': photo, 'a.csv': table(f'filename,{header},class', row)},
+            notes=(note,) if note else (),
+        )
+        for header, row, note in (
+            ('x,y,w,h', '{i}.jpg,8,9,22,22,{name}', ''),
+            ('x,y,width,height', '{i}.jpg,8,9,22,22,{name}', ''),
+            (
+                'X Center,Y Center,Width,Height,Image Width,Image Height',
+                '{i}.jpg,19,20,22,22,64,48,{name}',
+                '',
+            ),
+            (
+                'XMin,XMax,YMin,YMax',
+                '{i}.jpg,0.125,0.46875,0.1875,0.6458333,{name}',
+                '',
+            ),
+            ('bbox', '{i}.jpg,"[8.0, 9.0, 22.0, 22.0]",{name}', 'x, y, width, height'),
+            (
+                'place',
+                "{i}.jpg,\"{{'xmin': 8, 'ymin': 9, 'xmax': 30, 'ymax': 31}}\",{name}",
+                'read as x1, y1, x2, y2',
+            ),
+            ('bbox_xyxy', '{i}.jpg,8 9 30 31,{name}', 'read as x1, y1, x2, y2'),
+            (
+                'boxes',
+                "{i}.jpg,\"[{{'x': 8, 'height': 22, 'y': 9, 'width': 22}}]\",{name}",
+                'x, y, width, height',
+            ),
+        )
+    },
+    'photos of another kind': Case({'images/{i}.ppm': photo, 'a.json': coco()}),
     'table, class first': Case(
         {
             '{i}.jpg': photo,
@@ -266,7 +438,8 @@ DETECTION = {
             '{split}/{i}.jpg': photo,
             'train/via_region_data.json': via(range(8), 'rect'),
             'val/via_region_data.json': via(range(8, 10), 'rect'),
-        }
+        },
+        notes=('left out 10 shapes: point',),
     ),
     'via, a table': Case({'{i}.jpg': photo, 'via.csv': via_table()}),
     'labels of a table that was made from voc files': Case(
@@ -319,7 +492,7 @@ DETECTION = {
         {'0.jpg': photo(0), '1.jpg': photo(1), 'a.json': coco(range(2))},
         photos=(1, 1, 1),
         classes=['blue'],
-        notes=('left out other classes: red',),
+        notes=('left out classes that no photo for training has: red',),
     ),
     'one photo': Case({'0.jpg': photo(0), 'a.json': coco([0])}, error='too few photos'),
     'two photos of one name, by the path': Case(
@@ -413,6 +586,8 @@ def test_objects(tmp_path, name):
         assert item.name == name_of(number_of(x)) and not item.is_crowd
         assert item.bbox == pytest.approx(BOX) and item.area == pytest.approx(484)
         assert (item.outline is not None) == case.masks
+        if case.masks:
+            assert np.array_equal(item.outline.mask(SIZE), SQUARE_MASK)
     write(data, tmp_path / 'out')
     content = json.loads((tmp_path / 'out/train.json').read_text())
     names = {x['id']: x['name'] for x in content['categories']}
@@ -716,6 +891,10 @@ def roboflow(*names):
     return 'Pixel Value, Class\n' + '\n'.join(f'{i}, {x}' for i, x in enumerate(names))
 
 
+NO_NAMES = 'label maps have no names'
+DRAWN = 'label maps are drawn from outlines'
+SQUARE_ID = dict(id=12, name='square')
+
 SEGMENTATION = {
     'folders in splits': Case(
         {'{split}/{i}.png': photo, '{split}annot/{i}.png': label_map(0, 1, 11)},
@@ -772,6 +951,7 @@ SEGMENTATION = {
         },
         classes=GROUND,
         options=dict(masks='annotations'),
+        notes=('left out 10 photos without annotations',),
     ),
     'numbers of objects': Case(
         {'images/{i}.jpg': photo, 'object_masks/{i}.png': label_map(0, 1)},
@@ -796,7 +976,9 @@ SEGMENTATION = {
         error=r'10 of 10 label maps have no .*masks/0.png; .*called images/p0.jpg',
     ),
     'depths of the same names': Case(
-        {**GRAY_IDS, 'depth/{i}.jpg': photo}, classes=GROUND
+        {**GRAY_IDS, 'depth/{i}.jpg': photo},
+        classes=GROUND,
+        notes=('left out 10 photos without annotations',),
     ),
     'depths beside another folder': Case(
         {'left/{i}.jpg': photo, 'depth/{i}.jpg': photo, **MASKS}, error='several photos'
@@ -804,10 +986,12 @@ SEGMENTATION = {
     'outlines of labelme': Case(
         {'{i}.jpg': photo, '{i}.json': labelme},
         classes=['background', *BOTH],
-        notes=('label maps are drawn from outlines',),
+        notes=('label maps are drawn from outlines', 'left out 10 shapes: point'),
     ),
     'outlines of cvat': Case(
-        {**IN_IMAGES, 'annotations.xml': cvat()}, classes=['background', *BOTH]
+        {**IN_IMAGES, 'annotations.xml': cvat()},
+        classes=['background', *BOTH],
+        notes=('left out 10 shapes: polyline',),
     ),
     'outlines of yolo': Case({**YOLO, **NAMED}, classes=['background', *BOTH]),
     'boxes': Case(
@@ -910,6 +1094,111 @@ SEGMENTATION = {
         options=dict(resize_masks=True),
         notes=('10 label maps have another size', 'it resizes them'),
     ),
+    'an id that --classes names, 255': Case(
+        {**IN_IMAGES, 'masks/{i}.png': label_map(0, 128, 255)},
+        classes=['rest', 'disc', 'cup'],
+        options=dict(classes=['rest', 'disc', 'cup']),
+        notes=('255 is a class, because --classes names 3, as many',),
+    ),
+    '255 that an option takes': Case(
+        {**IN_IMAGES, 'masks/{i}.png': label_map(0, 1, 255)},
+        classes=['class 0', 'class 1', 'class 255'],
+        options=dict(use_255=True),
+        notes=(NO_NAMES,),
+    ),
+    '255 beside names that do not all occur': Case(
+        {**IN_IMAGES, 'masks/{i}.png': label_map(0, 1, 255)},
+        classes=['a', 'b', 'c'],
+        options=dict(classes=['a', 'b', 'c']),
+    ),
+    '255 beside gray levels': Case(
+        {**IN_IMAGES, 'masks/{i}.png': label_map(0, 128, 255)},
+        classes=['class 0', 'class 128'],
+        notes=(NO_NAMES, 'id 255 is no label; --use-255 treats it as a class'),
+    ),
+    'a folder for each class': Case(
+        {
+            **IN_IMAGES,
+            'masks/square/{i}_s.png': label_map(0, 255, 0),
+            'masks/top/{i}_t.png': label_map(0, 0, 1),
+        },
+        classes=['background', 'square', 'top'],
+        notes=('folders of masks are classes: square, top', DRAWN),
+    ),
+    'a folder for each class, more numbers': Case(
+        {
+            **IN_IMAGES,
+            'masks/square/{i}.png': label_map(0, 255, 0),
+            'masks/top/{i}.png': label_map(0, 1, 2),
+        },
+        error='masks/top/0.png: the mask of a class has 3 numbers, and not two',
+    ),
+    **{
+        f'names in {file}': Case(
+            {**IN_IMAGES, 'masks/{i}.png': label_map(2, 12), file: table},
+            classes=['ground', 'square'],
+            notes=('names of classes are those of',),
+        )
+        for file, table in {
+            'labels.txt': '0: unlabeled\n2: ground\n12: square\n181: wall',
+            'label_names.txt': 'ground 2\nsquare 12',
+            'classes.json': {'2': 'ground', '12': 'square'},
+            'info/label_map.json': {'ground': 2, 'square': 12},
+            'categories.json': dict(categories=[dict(id=2, name='ground'), SQUARE_ID]),
+            'labels.csv': 'id,name\n2,ground\n12,square',
+            'objectInfo.csv': 'Idx,Ratio,Name\n2,0.5,ground\n12,0.5,square',
+            'classes.csv': '2;ground\n12;square',
+            'data_classes.yaml': 'names: {2: ground, 12: square}',
+        }.items()
+    },
+    'names in a list': Case(
+        {
+            **IN_IMAGES,
+            'masks/{i}.png': label_map(0, 1),
+            'codes.txt': 'ground\nsquare\nx',
+        },
+        classes=['ground', 'square'],
+        notes=('codes.txt, of which 1 occur in no label map',),
+    ),
+    'names in a list of labelme': Case(
+        {
+            **IN_IMAGES,
+            'masks/{i}.png': label_map(0, 1, 255),
+            'class_names.txt': '__ignore__\n_background_\nsquare',
+        },
+        classes=['_background_', 'square'],
+        notes=('names of classes are those of',),
+    ),
+    'names of what is no label': Case(
+        {
+            **IN_IMAGES,
+            'masks/{i}.png': label_map(1, 2, 0),
+            'labels.txt': 'Void\nground\nsquare',
+        },
+        classes=['ground', 'square'],
+        notes=('labels.txt; Void is no label',),
+        options=dict(),
+    ),
+    'names of other ids': Case(
+        {**IN_IMAGES, 'masks/{i}.png': label_map(0, 1), 'labels.txt': 'x 7\ny 8'},
+        classes=GROUND,
+        notes=(NO_NAMES, 'labels.txt names no id 0, and is not used'),
+    ),
+    'maps of another kind': Case(
+        {**IN_IMAGES, 'masks/{i}.pgm': label_map(0, 1)},
+        classes=GROUND,
+        notes=(NO_NAMES,),
+    ),
+    'an id for validation alone': Case(
+        {
+            **IN_IMAGES,
+            'train.txt': '\n'.join(map(str, range(8))),
+            'val.txt': '8\n9',
+            'masks/{i}.png': lambda i: label_map(0, 1, 2 if i > 7 else 0),
+        },
+        classes=[*GROUND, 'class 2'],
+        notes=(NO_NAMES, 'class 2 is in no label map for training'),
+    ),
     'maps that can not be read': Case(
         {'{split}/{i}.png': photo, '{split}annot/{i}.png': label_map(0, 1)}
         | {f'valannot/{i}.png': b'' for i in (8, 9)},
@@ -979,7 +1268,131 @@ def test_masks_with_blurred_borders(tmp_path):
         read(tmp_path, 'seg')
 
 
+@pytest.mark.parametrize('names', [None, ['rest', 'disc']])
+@pytest.mark.parametrize('kind', ['smoothed', 'five grays', 'enlarged'])
+def test_masks_with_smoothed_borders(tmp_path, names, kind):
+    """White is a class, whatever grays are between it and black."""
+    grow(tmp_path, {**IN_IMAGES, 'masks/x': ''})
+    for i in range(10):
+        mask = label_map(0, 255, 0)
+        if kind == 'smoothed':
+            cv2.circle(mask, (20, 20), 18, 255, -1, cv2.LINE_AA)
+        elif kind == 'five grays':
+            mask[9, 8:30], mask[9:31, 8], mask[30, 8:30] = 128, 64, 191
+        else:
+            mask = cv2.resize(cv2.resize(mask, (16, 12)), (64, 48))
+        Image.fromarray(mask).save(tmp_path / f'masks/{i}.png')
+    data = read(tmp_path, 'seg', classes=names)
+    assert data.classes == (names or ['class 0', 'class 255'])
+    assert any('grays, as of JPEG or of smoothed' in str(note) for note in data.notes)
+    labels = data.label_maps.labels(photos_of(data)[0])
+    assert labels[20, 20] == 1 and labels[44, 44] == 0 and labels.max() == 1
+
+
+def test_thin_classes_are_no_borders(tmp_path):
+    """Lines of a few ids beside 255, which is no label."""
+    mask = label_map(0, 1, 255)
+    mask[20:22], mask[24:26] = 2, 3
+    grow(tmp_path, {**IN_IMAGES, 'masks/{i}.png': mask})
+    assert read(tmp_path, 'seg').classes == [f'class {i}' for i in range(4)]
+
+
+SQUARES = {'masks/{i}.png': label_map(0, 1, 0)}
+
+
+def lying(i, orientation):
+    """A photo that its EXIF data rotate."""
+    data = Image.Exif()
+    data[0x0112] = orientation
+    with io.BytesIO() as file:
+        Image.fromarray(photo(i)).save(file, 'jpeg', exif=data, quality=95)
+        return file.getvalue()
+
+
+def seen_square(path, name):
+    """Where OpenCV sees the square of a photo, (H, W)."""
+    pixels = cv2.imread(str(path))[..., ::-1].astype(int)
+    return np.abs(pixels - COLORS[name]).sum(-1) < 200
+
+
+@pytest.mark.parametrize(
+    'orientations, options, notes',
+    [
+        (range(1, 9), {}, ['rotated as EXIF data rotate']),
+        ((1, 6), {}, ['rotated as EXIF data rotate']),
+        ((1, 6), dict(resize_masks=True), ['rotated as EXIF data rotate']),
+        ((1, 3), dict(rotate_masks=True), ['rotated as EXIF data rotate']),
+        ((2, 3, 4), dict(rotate_masks=True), ['rotated as EXIF data rotate']),
+    ],
+)
+def test_label_maps_of_rotated_photos(tmp_path, orientations, options, notes):
+    """Maps of the pixels that the camera wrote are turned as OpenCV turns photos."""
+    kinds = list(orientations)
+    tree = {'images/{i}.jpg': lambda i: lying(i, kinds[i % len(kinds)]), **SQUARES}
+    data = read(grow(tmp_path, tree), 'seg', **options)
+    for x in photos_of(data):
+        square = seen_square(x.path, name_of(number_of(x)))
+        labels = data.label_maps.labels(x)
+        assert labels.shape == square.shape and (labels != square).mean() < 0.05
+    told = [str(note) for note in data.notes if 'EXIF' in str(note)]
+    assert len(told) == len(notes) and all(map(str.__contains__, told, notes))
+
+
+def test_label_maps_of_rotated_photos_that_fit_both_ways(tmp_path):
+    """It can't be known which is right, and is said, unless other maps tell."""
+    tree = {'images/{i}.jpg': lambda i: lying(i, 3), **SQUARES}
+    data = read(grow(tmp_path / 'a', tree), 'seg')
+    assert '10 photos are rotated by EXIF data, and their label maps fit both ways' in (
+        '\n'.join(map(str, data.notes))
+    )
+    upright = {'images/{i}.jpg': lambda i: lying(i, 6 - 3 * (i % 2))}
+    upright['masks/{i}.png'] = lambda i: label_map(
+        0, 1, size=(64, 48)[:: i % 2 * 2 - 1]
+    )
+    data = read(grow(tmp_path / 'b', upright), 'seg')
+    assert not any('EXIF' in str(note) for note in data.notes)
+    assert all(data.label_maps.labels(x)[20, 20] == 1 for x in photos_of(data))
+
+
+def test_large_label_maps(tmp_path):
+    """A map takes a few bytes a pixel; one that claims too many is not opened."""
+    side = 6000
+    image = Image.new('1', (side, side))
+    image.paste(1, (0, 0, 100, 100))
+    image.save(tmp_path / 'map.png')
+    reader = MapReader(Wanted(), are_colors=False, rotates=False)
+    x = Photo(tmp_path, (side, side), label_map=tmp_path / 'map.png')
+    tracemalloc.start()
+    numbers = reader.read(x)
+    found = count_values(numbers)
+    labels = look_up(np.array([5, 7], np.uint8), numbers)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found.pixels.tolist() == [side**2 - 10**4, 10**4]
+    assert labels[99, 99] == 7 and labels[100, 99] == 5
+    assert peak < 5 * side**2
+    content = bytearray((tmp_path / 'map.png').read_bytes())
+    content[16:24] = (10**5).to_bytes(4, 'big') * 2
+    content[29:33] = zlib.crc32(content[12:29]).to_bytes(4, 'big')
+    (tmp_path / 'map.png').write_bytes(content)
+    with pytest.raises(OtherSize, match=r'\(100000, 100000\) instead of'):
+        reader.read(x)
+    with pytest.raises(OSError, match='100000 x 100000 pixels'):
+        MapReader(Wanted(resizes=True), False, False).read(x)
+
+
 # -------------------------------------------------------------------- classes
+def flags(yes, no, patient=False):
+    """A table with a column of yes and no for each class."""
+    lines = ['image,red,blue' + ',patient' * patient]
+    for i in range(10):
+        cells = [no, yes] if i % 2 else [yes, no]
+        lines.append(f'{i},{",".join(cells)}' + f',p{i}' * patient)
+    return '\n'.join(lines)
+
+
+CONTRADICTION = 'photos have duplicates with different labels'
+TWICE = 'photos for validation or testing are for training, too'
 CLASSES = {
     'folders': Case({'{name}/{i}.jpg': photo}, notes=(EVERY_FIFTH,)),
     'folders in splits': Case({'{split}/{name}/{i}.jpg': photo}),
@@ -991,6 +1404,7 @@ CLASSES = {
         {'train/day/{i}.jpg': photo, 'bus/day/x{i}.jpg': photo},
         photos=(16, 4, 4),
         classes=['bus', 'train'],
+        notes=(TWICE, CONTRADICTION),
     ),
     'a split of another name': Case(
         {'train/{name}/{i}.jpg': photo, 'fold2/{name}/x{i}.jpg': photo},
@@ -1004,7 +1418,7 @@ CLASSES = {
         {'{name}/{i}.jpg': photo, 'Red/x{i}.jpg': photo},
         photos=(16, 4, 4),
         classes=['Red', *BOTH],
-        notes=('classes differ in upper case alone: Red, red',),
+        notes=('in upper case or blanks alone: Red, red', TWICE, CONTRADICTION),
     ),
     'a table': Case(
         {'{i}.jpg': photo, 'a.csv': table('Image Name,Label', '{i}.jpg,{name}')}
@@ -1041,6 +1455,59 @@ CLASSES = {
             'a.csv': table('filename, red, blue', '{i}.jpg, 1, 1') + '\n9.jpg, 0, 1',
         },
         error='0.jpg has several classes, red, blue',
+    ),
+    **{
+        f'{yes} for yes, {no} for no': Case(
+            {'{i}.jpg': photo, 'a.csv': flags(yes, no, patient=True)}
+        )
+        for yes, no in (('1.0', '0.0'), ('True', 'False'), ('1', '-1'), ('yes', ''))
+    },
+    'one of the columns of classes': Case(
+        {'{i}.jpg': photo, 'a.csv': flags('1', '0')},
+        options=dict(column='red'),
+        error='--column red: its values are yes and no, .* red, blue; leave',
+    ),
+    'a column of yes and no': Case(
+        {
+            '{i}.jpg': photo,
+            'a.csv': '\n'.join(['image;sick', *(f'{i};{i % 2}' for i in range(10))]),
+        },
+        classes=['0', '1'],
+    ),
+    'lists of mmpretrain': Case(
+        {
+            'img/{i}.jpg': photo,
+            'train.txt': '\n'.join(f'{i}.jpg {i % 2}' for i in range(8)),
+            'val.txt': '8.jpg 0\n9.jpg 1',
+            'classes.txt': 'red\nblue',
+        }
+    ),
+    'a list of names of classes': Case(
+        {
+            'img/a {i}.jpg': photo,
+            'labels.txt': '\n'.join(f'a {i}.jpg,{name_of(i)}' for i in range(10)),
+        }
+    ),
+    'classes in two folders': Case(
+        {'Dataset/{name}/{i}.jpg': photo, 'Examples/{name}/x{i}.jpg': photo},
+        photos=(16, 4, 4),
+        notes=('the classes are the folders in Dataset, Examples: --images', TWICE),
+    ),
+    'several folders in a class': Case(
+        {'{name}/day/{i}.jpg': photo, '{name}/night/x{i}.jpg': photo},
+        photos=(16, 4, 4),
+        notes=('folders such as blue, not those in it, such as day: --images', TWICE),
+    ),
+    'folders that differ by a blank': Case(
+        {'{name}/{i}.jpg': photo, '{name} /x{i}.jpg': photo},
+        photos=(16, 4, 4),
+        notes=('2 classes have folders that differ by blanks', TWICE),
+    ),
+    'folders that differ by a hyphen': Case(
+        {'a-b/{i}.jpg': photo, 'a b/x{i}.jpg': photo},
+        photos=(16, 4, 4),
+        classes=['a b', 'a-b'],
+        notes=('upper case or blanks alone: a b, a-b', TWICE, CONTRADICTION),
     ),
     'folders that a table contradicts': Case(
         {'{name}/{i}.jpg': photo, 'a.csv': table('id,label', '{i},green')},

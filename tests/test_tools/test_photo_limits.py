@@ -9,6 +9,7 @@ from PIL import Image
 
 from mmlinattn.utils import load_config
 from mmlinattn_tools.own_config import Devices
+from mmlinattn_tools.own_config.sizes import reduced_notes
 from mmlinattn_tools.photo_limits import ObjectLimits, check_sizes, needs_padding
 
 pytestmark = pytest.mark.openmmlab
@@ -81,6 +82,15 @@ def test_small_photos():
     assert needs_padding((160, 10)) and not needs_padding((140, 140))
     with pytest.raises(ValueError, match='400 x 2 pixels becomes 80 x 0 .*cut it'):
         check_sizes([*sizes, (400, 2)], (160, 140), 0.5)
+
+
+def test_large_photos_of_label_maps():
+    """Those that become less than half as large, and so what is in them, are said."""
+    (note,) = reduced_notes((3000, 2000), (768, 512))
+    text = 'photos of 3000 x 2000 become 768 x 512 pixels: what is below 32 x 32 is '
+    assert str(note).startswith(text) and str(note).endswith('cut photos into tiles')
+    assert not reduced_notes((1024, 1024), (512, 512))
+    assert not reduced_notes((64, 48), (171, 128))
 
 
 def write_objects(folder, count, outlines):

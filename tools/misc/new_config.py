@@ -11,9 +11,10 @@ rot     DOTA files (*.txt), YOLO's of oriented boxes, rotated boxes of CVAT, lab
         around them; it needs MMRotate
 seg     photos, and label maps of the same names, but for endings such as _image and
         _mask, in folders with a word such as labels, masks, annotations, segmentation,
-        gt or truth: an id in each pixel, 255 where there is none, or colors; or
-        outlines, in a form of det
-cls     photos in one folder for each class, or a table (*.csv) of photos and classes
+        gt or truth: an id in each pixel, 255 where there is none, or colors; or a
+        folder of masks for each class; or outlines, in a form of det
+cls     photos in one folder for each class, or a table (*.csv) or list (*.txt) of
+        photos and classes
 
 Folders or files that are called train, val or test make the splits, or the lists
 train.txt, val.txt and test.txt; without any, every fifth photo is held back. The config
@@ -68,6 +69,10 @@ def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     add('--show', type=cli.output_file, metavar='NAME.png', help=text)
     text = 'resize label maps of another size than their photos'
     add('--resize-masks', action='store_true', help=text)
+    text = 'rotate label maps as EXIF data rotate their photos'
+    add('--rotate-masks', action='store_true', help=text)
+    text = 'treat id 255 in label maps as a class'
+    add('--use-255', action='store_true', help=text)
     text = 'colors of classes in label maps, in the order of labels'
     add('--colors', nargs='+', metavar='NAME=R,G,B', help=text)
     text = 'passes over the photos (default: depends on their number)'

@@ -43,7 +43,8 @@ def list_photos(folder: Path) -> list[Path]:
     return [
         path
         for path in sorted(folder.glob('*'))
-        if path.suffix.lower() in PHOTO_ENDINGS and not is_own(path)
+        # reading a pipe has no end
+        if path.suffix.lower() in PHOTO_ENDINGS and path.is_file() and not is_own(path)
     ]
 
 
@@ -59,7 +60,7 @@ def read_record(file: Path) -> Optional[dict[str, Any]]:
     """What a JSON file of predictions says, or None for no file of ours."""
     try:
         record = json.loads(file.read_text('utf-8'))
-    except (OSError, ValueError):
+    except (OSError, RecursionError, ValueError):
         return None
     return record if isinstance(record, dict) and 'models' in record else None
 

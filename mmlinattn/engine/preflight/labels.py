@@ -12,6 +12,7 @@ from .evaluators import check_files
 from .files import check_photos
 from .names import check_names, named_classes, shown
 from .objects import check_objects
+from .outlines import check_outlines
 from .photos import check_channels_of, check_smallest, check_windows
 from .samples import all_labels, first_sample, labels_of, parts_of, read_first
 
@@ -31,6 +32,7 @@ def check_data(
         dataset, sample = first_sample(cfg[key], lambda text: warn(f'{key}, {text}'))
     parts = parts_of(dataset)
     check_channels_of(key, model, sample, warn)
+    check_outlines(key, parts, sample)
     for part in parts:
         check_photos(key, part, warn)
         check_smallest(cfg, key, model, part)

@@ -11,6 +11,7 @@ from ..photo_limits import MIN_SIDE, check_sizes, needs_padding, resized
 from .tasks import TASKS
 
 SMALLEST_ZOOM = 0.5  # of scales in the training of a segmentor
+MUCH_SMALLER = 0.5  # photos of label maps, in which small areas vanish
 SMALL_OBJECT = 8  # pixels a side, two cells of the first map
 SMALLEST = 128  # pixels to which the short side of small photos is enlarged
 
@@ -81,6 +82,17 @@ def small_object_notes(data: OwnData, scale: Size) -> list[Note]:
     text = f'half of the objects are below {side:.1f} x {side:.1f} pixels '
     text += f'in photos of {scale[0]} x {scale[1]}: cut photos into tiles'
     return [Note(text)]
+
+
+def reduced_notes(size: Size, scale: Size) -> list[Note]:
+    """A note if label maps of a median size become much smaller."""
+    zoom = resized(size, scale)[0] / size[0]
+    if zoom >= MUCH_SMALLER:
+        return []
+    side = math.ceil(SMALL_OBJECT / zoom)
+    text = f'photos of {size[0]} x {size[1]} become {scale[0]} x {scale[1]} pixels: '
+    text += f'what is below {side} x {side} is hard to see; if it matters, cut photos '
+    return [Note(f'{text}into tiles')]
 
 
 def padding_source(task: str, sizes: Sequence[Size], scale: Size) -> str:

@@ -19,6 +19,7 @@ from .sizes import (
     median_size,
     padding_source,
     photo_sizes,
+    reduced_notes,
     small_object_notes,
 )
 from .tasks import TASKS
@@ -131,6 +132,8 @@ def write_config(
     notes = starting_notes(task, pretrained, choices, devices)
     if task in OBJECT_TASKS:
         notes += small_object_notes(data, chosen.scale)
+    if task == 'seg':
+        notes += reduced_notes(median, chosen.scale)
     return NewConfig(source, [*notes, *model.notes])
 
 

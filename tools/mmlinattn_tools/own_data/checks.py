@@ -1,9 +1,12 @@
 """What is left out, refused or said of own data: a rule each, with its text."""
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
+
+from mmlinattn.engine.preflight.outlines import Fault
 
 from .folder import PHOTO, Folder
 from .records import (
@@ -18,9 +21,9 @@ from .records import (
     every_photo,
     notes_on,
 )
-from .words import UNREAD_ENDINGS
+from .words import IGNORED, UNREAD_ENDINGS
 
-BACKGROUND = ('background', '_background_')  # names of no class
+BACKGROUND = ('background', '_background_', '__background__')  # names of no class
 FEW = 0.1  # of the objects, which may have no outline beside others
 
 
@@ -39,11 +42,12 @@ def check_reading(reading: Reading, folder: Folder) -> list[Note]:
     refuse_missing(matches)
     if not matches:
         text = f'it has no data for --task {folder.options.task}, see --help'
-        raise ValueError(f'{text}; {folder.content()}')
+        raise ValueError('; '.join([text, *reading.hints[:1], folder.content()]))
     refuse_repeated(matches)
     for ending in UNREAD_ENDINGS:
         text = f'left out {{}} {ending} files, to be converted to JPEG or PNG'
         notes += notes_on(text, folder.files[ending])
+    notes += notes_on('left out {} links that lead to no file', folder.broken)
     unused = set(folder.files[PHOTO]) - reading.left_out
     for match in matches:
         unused -= {match.path, match.label_map}
@@ -111,6 +115,25 @@ def choose_outlines(
     return False, False, []
 
 
+def check_faults(
+    photos: Sequence[Photo], faults: Sequence[tuple[Path, Fault]]
+) -> list[Note]:
+    """Notes outlines that can't be drawn and are left out.
+
+    Raises:
+        ValueError: If they are more than a few.
+    """
+    if not faults:
+        return []
+    whole = sum(item.outline is not None for item in every_object(photos))
+    path, first = faults[0]
+    text = f'{len(faults)} of {whole + len(faults)} outlines can not be drawn'
+    why = f'{first.kind}, such as in {path}: {first.detail}'
+    if len(faults) > FEW * (whole + len(faults)):
+        raise ValueError(f'{text}: {why}')
+    return [Note(f'{text}, and are left out: {why}')]
+
+
 def check_splits(splits: Splits) -> None:
     """Refuses splits without photos.
 
@@ -139,17 +162,54 @@ def choose_classes(
         ValueError: If there is nothing to learn for one of them.
     """
     train = splits['train']
-    counts = count_classes(train)
-    classes = list(wanted or sorted(counts))
+    counts, learned = count_classes(train), count_learned(train)
+    classes = list(wanted or sorted(learned))
     if task == 'seg':
         classes = [name for name in classes if name not in BACKGROUND]
-    refuse_lacking(classes, counts)
     refuse_crowds(every_object(train))
+    refuse_lacking(classes, learned)
     notes = similar_names(counts)
-    left = sorted(count_classes(every_photo(splits)).keys() - set(classes))
-    if left:
-        notes.append(Note(f'left out other classes: {", ".join(left)}'))
+    left = count_classes(every_photo(splits)).keys() - set(classes) - {IGNORED}
+    reasons = {
+        'left out other classes': left & learned.keys(),
+        'left out classes that are crowds or difficult alone': left
+        & (counts.keys() - learned.keys()),
+        'left out classes that no photo for training has': left - counts.keys(),
+    }
+    for text, names in reasons.items():
+        if names:
+            notes.append(Note(f'{text}: {", ".join(sorted(names))}'))
+    once = {photo.path: photo for photo in every_photo(splits)}
+    ignored = sum(item.name == IGNORED for item in every_object(once.values()))
+    if ignored:
+        notes.append(Note(f'{IGNORED} is no class: it ignores {ignored} objects'))
     return classes, notes
+
+
+def count_learned(photos: Iterable[Photo]) -> Counter[str]:
+    """The objects of each class that are no crowds, or the photos."""
+    counts = Counter[str]()
+    for photo in photos:
+        objects = [item.name for item in photo.objects if not item.is_crowd]
+        counts.update(photo.class_names if photo.class_name else objects)
+    return counts
+
+
+def contradiction_notes(
+    splits: Splits, labels_of: Callable[[Photo], Any]
+) -> list[Note]:
+    """Notes photos of the same content with different labels."""
+    by_digest: dict[bytes, dict[Path, Photo]] = defaultdict(dict)
+    for photo in every_photo(splits):
+        by_digest[photo.digest][photo.path] = photo
+    pairs = []
+    for photos in by_digest.values():
+        first, *others = photos.values()
+        for other in others:
+            if labels_of(first) != labels_of(other):
+                pairs.append(f'{first.path} and {other.path}')
+                break
+    return notes_on('{} photos have duplicates with different labels', pairs)
 
 
 def refuse_lacking(classes: Sequence[str], counts: Counter[str]) -> None:
@@ -185,11 +245,12 @@ def refuse_crowds(objects: Sequence[Object]) -> None:
 
 
 def similar_names(names: Iterable[str]) -> list[Note]:
-    """Notes classes that differ in upper case alone."""
+    """Notes classes that differ in upper case, blanks or hyphens alone."""
     names = list(names)
-    counts = Counter(map(str.lower, names))
-    alike = sorted(name for name in names if counts[name.lower()] > 1)
-    text = f'classes differ in upper case alone: {", ".join(alike)}'
+    plain = {name: re.sub(r'[\s_-]', '', name.lower()) for name in names}
+    counts = Counter(plain.values())
+    alike = sorted(name for name in names if counts[plain[name]] > 1)
+    text = f'classes differ in upper case or blanks alone: {", ".join(alike)}'
     return [Note(text)] if alike else []
 
 

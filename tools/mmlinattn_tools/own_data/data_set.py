@@ -4,9 +4,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 import numpy as np
+
+from mmlinattn.engine.preflight.outlines import Fault
 
 from . import checks
 from .fitting import SMALL, TURNED, fit
@@ -109,6 +111,8 @@ class OwnData:
             notes += label_maps.notes
         checks.check_splits(splits)
         checks.refuse_one_class(classes, folder)
+        labels_of = label_maps.labels_key if label_maps else labels_key
+        notes += checks.contradiction_notes(splits, labels_of)
         return cls(
             folder, splits, classes, has_masks, notes, label_maps, reading.sources
         )
@@ -162,9 +166,11 @@ def measure(matches: list[Match], task: str, notes: list[Note]) -> list[Photo]:
     added.
 
     Raises:
-        ValueError: If none is read, or no box is larger than a pixel.
+        ValueError: If none is read, no box is larger than a pixel, or many outlines
+            can't be drawn.
     """
     photos, read = [], []
+    faults = list[tuple[Path, Fault]]()
     noted: dict[str, list[Path]] = defaultdict(list)
     for match, header in zip(
         matches, read_headers([match.path for match in matches if match.path])
@@ -173,7 +179,8 @@ def measure(matches: list[Match], task: str, notes: list[Note]) -> list[Photo]:
         if header is None:
             noted[UNREAD].append(path)
             continue
-        photo, counts = measure_photo(match, path, header, task)
+        photo, counts, found = measure_photo(match, path, header, task)
+        faults += [(path, fault) for fault in found]
         photos.append(photo)
         read.append((path, header))
         if header.ends_early:
@@ -187,6 +194,7 @@ def measure(matches: list[Match], task: str, notes: list[Note]) -> list[Photo]:
         )
     for text, paths in noted.items():
         notes += notes_on(text, paths)
+    notes += checks.check_faults(photos, faults)
     headers = dict(read)
     notes += depth_notes(list(headers), list(headers.values()))
     if noted[SMALL] and not any(photo.class_names for photo in photos):
@@ -199,23 +207,24 @@ def measure(matches: list[Match], task: str, notes: list[Note]) -> list[Photo]:
 
 def measure_photo(
     match: Match, path: Path, header: Header, task: str
-) -> tuple[Photo, Counter[str]]:
-    """A photo, and what is noted of its objects."""
+) -> tuple[Photo, Counter[str], list[Fault]]:
+    """A photo, what is noted of its objects, and what is wrong with their outlines."""
     photo = Photo(
         path,
         header.size,
         header.digest,
+        header.orientation,
         match.split,
         label_map=match.label_map,
         class_name=match.class_name,
         is_drawn=task == 'seg' and match.label_map is None,
     )
     if match.annotation is None:
-        return photo, Counter()
-    objects, counts = fit(match.annotation, header.size, path)
+        return photo, Counter(), []
+    fitted = fit(match.annotation, header.size, path)
     noted = Counter({TURNED: 1}) if header.is_turned else Counter[str]()
-    noted.update(counts)
-    return replace(photo, objects=objects), noted
+    noted.update(fitted.counts)
+    return replace(photo, objects=fitted.objects), noted, fitted.faults
 
 
 def with_objects(
@@ -233,6 +242,12 @@ def with_classes(splits: Splits, classes: list[str]) -> Splits:
     for split, photos in splits.items():
         chosen[split] = [photo for photo in photos if photo.class_name in classes]
     return chosen
+
+
+def labels_key(photo: Photo) -> Any:
+    """What tells the labels of a photo from others: its class, or its objects."""
+    boxes = [(item.name, *map(round, item.bbox)) for item in photo.objects]
+    return photo.class_name, sorted(boxes)
 
 
 def find_lists(folder: Folder, sources: set[Path]) -> list[Path]:

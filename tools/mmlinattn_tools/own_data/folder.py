@@ -20,6 +20,7 @@ class Folder:
     Attributes:
         root (Path): The folder itself.
         files (dict[str, list[Path]]): Files by their ending, or 'photo'.
+        broken (list[Path]): Links to files that are not there.
         splits (PathSplits): The splits that names of files and folders say.
         options (Options): The options that choose among the files.
 
@@ -30,9 +31,14 @@ class Folder:
     def __init__(self, options: Options) -> None:
         self.root, self.options = options.data, options
         self.files: dict[str, list[Path]] = defaultdict(list)
+        self.broken: list[Path] = []
         for path in sorted(walk(self.root)):
             ending = path.suffix.lower()
-            if not is_hidden(path.relative_to(self.root)):
+            if is_hidden(path.relative_to(self.root)):
+                continue
+            if not path.exists():
+                self.broken.append(path)
+            elif path.is_file():  # reading a pipe has no end
                 self.files[PHOTO if ending in PHOTO_ENDINGS else ending].append(path)
         self.splits = PathSplits(self.root, self._all_files())
         if options.task != 'seg':
@@ -84,6 +90,8 @@ class Folder:
         if set(counts) == {PHOTO}:
             text += ' files: compare_predictions.py predicts photos without labels'
         places = '--images, --labels and --masks name the folders of each'
+        if self.broken:
+            text += f'; {len(self.broken)} links lead to no file'
         return f'it has {text or "nothing"}; {places}'
 
 

@@ -1,11 +1,13 @@
 """What OpenCV, and so a training, makes of the files of photos."""
 
 import hashlib
+import io
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Optional
 
@@ -24,6 +26,7 @@ MARKER = re.compile(rb'\xff+[^\x00\xff\xd0-\xd7]')
 PNG_BEGIN = b'\x89PNG\r\n\x1a\n'
 TIFF_BEGINS = (b'II*\0', b'MM\0*', b'II+\0', b'MM\0+')
 ORIENTATION = 0x0112  # in EXIF data
+ROTATIONS = range(2, 9)  # its values that rotate or mirror a photo
 COUNTED = 10**6  # pixels of a photo, about, whose gray levels are counted
 
 
@@ -52,7 +55,7 @@ class Header:
 
     Args:
         size (tuple[int]): Width and height in pixels.
-        is_turned (bool): EXIF data have an orientation, which OpenCV follows.
+        orientation (int): That of EXIF data, by which OpenCV rotates it; 1 for none.
         ends_early (bool): The mark at the end of a JPEG or PNG file is missing.
         digest (bytes): The MD5 sum of the file.
         depth (Depth, optional): What OpenCV leaves of more than 8 bits or three bands.
@@ -60,11 +63,16 @@ class Header:
     """
 
     size: Size
-    is_turned: bool
+    orientation: int
     ends_early: bool
     digest: bytes
     depth: Optional[Depth] = None
     pages: int = 1
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether OpenCV rotates it."""
+        return self.orientation > 1
 
 
 def read_headers(paths: Sequence[Path]) -> list[Optional[Header]]:
@@ -85,9 +93,12 @@ def read_header(path: Path) -> Optional[Header]:
     size, orientation, pages = None, 1, 1
     with suppress(OSError, SyntaxError, ValueError), Image.open(path) as image:
         # PNG files without it would be read to their end
-        if 'exif' in image.info:
+        if 'exif' in image.info or image.format == 'TIFF':
             orientation = image.getexif().get(ORIENTATION, 1)
-        size = image.size if orientation < 5 else None  # it turns some formats only
+        if orientation not in ROTATIONS or not opencv_rotates(image.format or ''):
+            orientation = 1
+        width, height = image.size
+        size = (height, width) if orientation > 4 else (width, height)
         pages = getattr(image, 'n_frames', 1) if image.format == 'TIFF' else 1
     # a part of the pixels where the size is known; thin photos have none of them
     pixels = decode(content, cv2.IMREAD_REDUCED_COLOR_8) if size else None
@@ -98,12 +109,24 @@ def read_header(path: Path) -> Optional[Header]:
     height, width = pixels.shape[:2]
     return Header(
         size=size or (width, height),
-        is_turned=orientation > 1,
+        orientation=orientation,
         ends_early=ends_early(content),
         digest=hashlib.md5(content).digest(),
         depth=read_depth(content),
         pages=pages,
     )
+
+
+@lru_cache
+def opencv_rotates(kind: str) -> bool:
+    """Whether OpenCV, in its version here, rotates files of a kind by EXIF data."""
+    data = Image.Exif()
+    data[ORIENTATION] = 6
+    with io.BytesIO() as file, suppress(KeyError, OSError, ValueError):
+        Image.new('RGB', (16, 8)).save(file, kind, exif=data)
+        pixels = decode(file.getvalue(), cv2.IMREAD_COLOR)
+        return pixels is not None and pixels.shape[:2] == (16, 8)
+    return False
 
 
 def decode(content: bytes, flags: int) -> Optional[np.ndarray]:

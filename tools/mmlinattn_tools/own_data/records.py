@@ -7,19 +7,17 @@ height), a polygon x, y, x, y, ..., and a size (width, height).
 import argparse
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Optional
 
-import cv2
-import numpy as np
-from pycocotools.coco import COCO
+from .outlines import Outline, Polygon, Size, scale
+
+__all__ = ['Outline', 'Polygon', 'Size']
 
 Box = tuple[float, float, float, float]
-Polygon = tuple[float, ...]
-Size = tuple[int, int]
 
 OBJECT_TASKS = ('det', 'rot')  # of new_config.py, that learn objects
 
@@ -38,6 +36,8 @@ class Options:
     column: Optional[str] = None
     colors: Optional[Sequence[str]] = None
     resize_masks: bool = False
+    rotate_masks: bool = False
+    use_255: bool = False
 
     @classmethod
     def from_args(cls, args: argparse.Namespace) -> 'Options':
@@ -69,41 +69,6 @@ def notes_on(text: str, subjects: Sequence[Any]) -> list[Note]:
 
 
 @dataclass(frozen=True)
-class Outline:
-    """The outline of an object: polygons, or COCO's run lengths of its pixels."""
-
-    polygons: tuple[Polygon, ...] = ()
-    runs: Optional[Mapping[str, Any]] = None
-
-    def to_coco(self) -> Any:
-        """What a COCO file calls the segmentation."""
-        return (
-            dict(self.runs)
-            if self.runs
-            else [list(polygon) for polygon in self.polygons]
-        )
-
-    def mask(self, size: Sequence[int]) -> np.ndarray:
-        """The object's pixels in a photo of a size, (H, W), uint8, 0 or 1."""
-        coco = COCO()
-        coco.imgs[0] = dict(width=size[0], height=size[1])
-        return coco.annToMask(dict(image_id=0, segmentation=self.to_coco()))
-
-    def rectangle(self) -> Polygon:
-        """The corners of the smallest rectangle of any direction around it."""
-        if self.runs:
-            height, width = self.runs['size']
-            y, x = np.nonzero(self.mask((width, height)))
-            # corners of pixels, whose centers are half a pixel further
-            corners = [(x + right, y + down) for right in (0, 1) for down in (0, 1)]
-            points = np.hstack(corners).T
-        else:
-            points = np.reshape(list(chain(*self.polygons)), (-1, 2))
-        rectangle = cv2.minAreaRect(points.astype(np.float32))
-        return tuple(cv2.boxPoints(rectangle).ravel().tolist())
-
-
-@dataclass(frozen=True)
 class Object:
     """An object in a photo, as MMDetection learns it.
 
@@ -117,18 +82,13 @@ class Object:
     outline: Optional[Outline] = None
 
     def scaled(self, factors: tuple[float, float]) -> 'Object':
-        """The object in a photo that was resized by factors of width and height.
-
-        Run lengths can't be resized: polygons alone are.
-        """
-        polygons = self.outline.polygons if self.outline else ()
-        resized = tuple(tuple(_scale(polygon, factors)) for polygon in polygons)
-        x, y, width, height = _scale(self.bbox, factors)
+        """The object in a photo that was resized by factors of width and height."""
+        x, y, width, height = scale(self.bbox, factors)
         return replace(
             self,
             bbox=(x, y, width, height),
             area=self.area * math.prod(factors),
-            outline=Outline(resized) if resized else self.outline,
+            outline=self.outline and self.outline.scaled(factors),
         )
 
     def with_box_as_outline(self) -> 'Object':
@@ -158,10 +118,6 @@ class Object:
         if self.outline:
             entry['segmentation'] = self.outline.to_coco()
         return entry
-
-
-def _scale(places: Iterable[float], factors: tuple[float, float]) -> list[float]:
-    return (np.reshape(list(places), (-1, 2)) * factors).ravel().tolist()
 
 
 @dataclass(frozen=True)
@@ -211,8 +167,9 @@ class Reading:
     """What a task's reader has found in a folder.
 
     ``sources`` are files that have annotations, ``damaged`` the errors of files that
-    annotate one photo each, ``skipped_shapes`` counts shapes by their kinds, and
-    ``left_out`` are pictures that notes name already.
+    annotate one photo each, ``skipped_shapes`` counts shapes by their kinds,
+    ``left_out`` are pictures that notes name already, and ``hints`` say what files are
+    that have no labels.
     """
 
     matches: list[Match] = field(default_factory=list)
@@ -221,18 +178,21 @@ class Reading:
     skipped_shapes: Counter[str] = field(default_factory=Counter)
     left_out: set[Path] = field(default_factory=set)
     notes: list[Note] = field(default_factory=list)
+    hints: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Photo:
     """A photo that can be learned from.
 
-    ``digest`` is of its file's content; the other attributes are those of a match.
+    ``digest`` is of its file's content, ``orientation`` in its EXIF data the one by
+    which OpenCV turns it, 1 for none; the other attributes are those of a match.
     """
 
     path: Path
     size: Size
     digest: bytes = b''
+    orientation: int = 1
     split: Optional[str] = None
     objects: tuple[Object, ...] = ()
     label_map: Optional[Path] = None

@@ -1,6 +1,7 @@
 """Texts of any system, and the numbers in them."""
 
 import codecs
+import csv
 import math
 from collections.abc import Iterable
 from pathlib import Path
@@ -24,3 +25,16 @@ def as_numbers(values: Iterable[Any]) -> Optional[list[float]]:
     except (TypeError, ValueError):
         return None
     return numbers if all(map(math.isfinite, numbers)) else None
+
+
+def read_rows(lines: Iterable[str], separator: str) -> list[list[str]]:
+    """The cells of a table's lines, without blanks around them.
+
+    Raises:
+        ValueError: If a cell is too long to be one.
+    """
+    try:
+        rows = list(csv.reader(lines, delimiter=separator))
+    except csv.Error as error:
+        raise ValueError(f'it is no table: {error}') from error
+    return [[cell.strip() for cell in row] for row in rows]

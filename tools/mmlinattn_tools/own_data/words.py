@@ -9,7 +9,8 @@ from functools import lru_cache
 from typing import Optional
 
 JPEG_ENDINGS = ('.jfif', '.jpe', '.jpeg', '.jpg')
-PHOTO_ENDINGS = ('.bmp', *JPEG_ENDINGS, '.png', '.tif', '.tiff', '.webp')
+PNM_ENDINGS = ('.pbm', '.pgm', '.pnm', '.ppm')
+PHOTO_ENDINGS = ('.bmp', *JPEG_ENDINGS, '.png', *PNM_ENDINGS, '.tif', '.tiff', '.webp')
 UNREAD_ENDINGS = (
     '.avif',
     '.cr2',
@@ -79,6 +80,13 @@ COLOR_WORDS = _words(
     color colors colour colours
     """
 )
+# of folders that hold those of classes
+CONTAINER_WORDS = _words(
+    """
+    archive data demo demos example examples image images original
+    originals photo photos preview raw sample samples set sets
+    """
+)
 OTHER_WORDS = _words(
     """
     bit class classes ground id ids left map maps raw right sets
@@ -87,6 +95,12 @@ OTHER_WORDS = _words(
 # words of which others are composed, such as "trainannot"
 PARTS = NEUTRAL_WORDS | LABEL_MAP_WORDS | PHOTO_WORDS | OBJECT_WORDS | COLOR_WORDS
 PARTS |= OTHER_WORDS | set(SPLIT_WORDS)
+
+# names in tables of classes, in lower case, that mean no class
+VOID_NAMES = frozenset(
+    ('__ignore__', '_ignore_', 'ignore', 'ignored', 'unlabeled', 'unlabelled', 'void')
+)
+IGNORED = '__ignore__'  # labelme's name for what is neither learned nor background
 
 LETTERS = re.compile(r'[^\W\d_]+')
 HUMPS = re.compile(r'[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^\WA-Z\d_]+|[A-Z]+')

@@ -36,6 +36,8 @@ def name_of(data: OwnData, photo: Photo) -> str:
 def list_line(data: OwnData, photo: Photo) -> str:
     """A photo's line in a list: its name, and its label if it has one."""
     name = name_of(data, photo)
+    if name != name.lstrip():  # readers of lists strip lines
+        name = f'./{name}'
     if photo.class_name is None:
         return name
     return f'{name} {data.classes.index(photo.class_name)}'

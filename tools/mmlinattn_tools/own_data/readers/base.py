@@ -3,20 +3,23 @@
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any, Optional, Protocol
 from xml.etree import ElementTree
 
-import cv2
-import numpy as np
-
-from ..records import Annotation, Box, Object, Outline, Polygon
+from ..outlines import Outline, Polygon, bounding_box, polygon_area
+from ..records import Annotation, Box, Object
 from ..texts import as_numbers, read_text
+from ..words import IGNORED
+from .yolo_lines import Layout
+
+__all__ = ['Box', 'Outline', 'bounding_box']
 
 CORNERS = 32  # of the polygon that stands for an ellipse
+LEAST_PART = 0.02  # of a box that a stated area takes; 1 for all is none
+ROUNDED = 1.0  # square pixels
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,10 @@ class AnnotationFile:
 
     @cached_property
     def json(self) -> Any:
-        return json.loads(self.text)
+        try:
+            return json.loads(self.text)
+        except RecursionError as error:
+            raise ValueError('its lists are nested too deeply') from error
 
     @cached_property
     def xml(self) -> ElementTree.Element:
@@ -48,13 +54,13 @@ class ClassNames:
 
     Args:
         names (dict[int, str]): By number.
-        have_keypoints (bool): Numbers behind a box are keypoints.
+        layout (Layout): What the numbers of YOLO's lines are.
         column (str, optional): The column of a table, or the attribute, that has the
             class.
     """
 
     names: dict[int, str]
-    have_keypoints: bool = False
+    layout: Layout = field(default_factory=Layout)
     column: Optional[str] = None
 
 
@@ -74,22 +80,24 @@ def make_object(
     is_crowd: bool = False,
     annotation_id: Any = None,
 ) -> Object:
-    """An object; its area is that of its outline or box if ``area`` is not positive.
+    """An object; its area is that of its outline or, without one, ``area`` if this can
+    be the area of something in the box, or else that of the box.
 
     Raises:
         ValueError: If it has no box, or no name.
     """
     name = '' if name is None else ' '.join(str(name).split())
     if bbox is None and outline is not None:
-        bbox = outline_box(outline)
+        bbox = outline.box()
     if bbox is None or not name or not all(map(math.isfinite, bbox)):
         label = name if annotation_id is None else annotation_id
         raise ValueError(f'annotation {label} has no box, or no name')
-    if area <= 0 and outline is not None:
-        area = sum(map(polygon_area, outline.polygons))
-    if area <= 0:
-        area = bbox[2] * bbox[3]
-    return Object(name, bbox, area, is_crowd, outline)
+    box_area = bbox[2] * bbox[3]
+    if outline is not None and outline.area > 0:
+        area = outline.area
+    elif not LEAST_PART * box_area <= area <= box_area + ROUNDED:
+        area = box_area
+    return Object(name, bbox, area, is_crowd or name == IGNORED, outline)
 
 
 def make_outline(polygons: Iterable[Iterable[Any]]) -> Optional[Outline]:
@@ -102,30 +110,6 @@ def make_outline(polygons: Iterable[Iterable[Any]]) -> Optional[Outline]:
         tuple(polygon) for polygon in numbers if polygon and polygon_area(polygon) > 0
     )
     return Outline(areas) if areas else None
-
-
-def outline_box(outline: Outline) -> Box:
-    """The box around an outline."""
-    if outline.runs:
-        height, width = outline.runs['size']
-        x, y, width, height = cv2.boundingRect(outline.mask((width, height)))
-        return float(x), float(y), float(width), float(height)
-    return bounding_box(chain.from_iterable(outline.polygons))
-
-
-def polygon_area(polygon: Iterable[float]) -> float:
-    """The area of a polygon; 0 if it has too few or half corners."""
-    places = np.array(list(polygon), np.float32)
-    if len(places) < 6 or len(places) % 2:
-        return 0.0
-    return float(cv2.contourArea(places.reshape(-1, 2)))
-
-
-def bounding_box(places: Iterable[Any]) -> Box:
-    """The box around points x, y, x, y, ..., which may be written as text."""
-    points = np.reshape([float(place) for place in places], (-1, 2))
-    (x, y), (width, height) = points.min(0).tolist(), np.ptp(points, 0).tolist()
-    return x, y, width, height
 
 
 def ellipse(x: float, y: float, a: float, b: float, turn: float = 0.0) -> Polygon:

@@ -32,6 +32,17 @@ def recognizes(file: AnnotationFile) -> bool:
     )
 
 
+def has_results(file: AnnotationFile) -> bool:
+    """Whether it has the results of a model: a list of objects with scores."""
+    first = (
+        file.json[:1] if file.ending == '.json' and isinstance(file.json, list) else []
+    )
+    return any(
+        isinstance(entry, dict) and entry.keys() >= {'image_id', 'score'}
+        for entry in first
+    )
+
+
 def read(file: AnnotationFile, classes: ClassNames) -> list[Annotation]:
     """Its photos.
 
@@ -112,8 +123,7 @@ def parse_outline(value: Any) -> Optional[Outline]:
     if isinstance(value, str):
         raise ValueError(f'an outline is text, not a list: {value[:40]}')
     if isinstance(value, dict):
-        has_runs = value.get('counts') and value.get('size')
-        return Outline(runs=value) if has_runs else None
+        return Outline(runs=value) if value.get('counts') else None
     polygons = value if all(map(_is_list, value)) else [value]
     if len(polygons) > 2 and all(len(polygon) == 2 for polygon in polygons):
         polygons = [polygons]  # corners of one polygon

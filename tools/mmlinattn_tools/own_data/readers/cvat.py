@@ -5,7 +5,11 @@ from collections import Counter
 from typing import Optional
 from xml.etree.ElementTree import Element
 
-from ..records import Annotation, Object
+import numpy as np
+
+from ..outlines import Outline, Patch
+from ..records import Annotation, Box, Object
+from ..texts import as_numbers
 from .base import (
     AnnotationFile,
     ClassNames,
@@ -58,8 +62,9 @@ def parse_object(shape: Element) -> Optional[Object]:
         outline = rotated_outline(box, float(places.get('rotation') or 0))
         return make_object(name, None if outline else box, outline)
     if shape.tag == 'mask':
-        sides = [places[key] for key in ('left', 'top', 'width', 'height')]
-        return make_object(name, parse_box(sides))
+        sides = parse_box(places[key] for key in ('left', 'top', 'width', 'height'))
+        outline = parse_mask(places.get('rle', ''), sides) if sides else None
+        return make_object(name, None if outline else sides, outline)
     if shape.tag == 'polygon':
         points = re.split('[,;]', places['points'])
         return make_object(name, outline=make_outline([points]))
@@ -67,3 +72,22 @@ def parse_object(shape: Element) -> Optional[Object]:
         x, y, a, b = (float(places[key]) for key in ('cx', 'cy', 'rx', 'ry'))
         return make_object(name, outline=make_outline([ellipse(x, y, a, b)]))
     return None
+
+
+def parse_mask(text: str, box: Box) -> Optional[Outline]:
+    """The outline of a mask in a box, of runs by rows that begin with the background;
+    None if it is empty.
+
+    Raises:
+        ValueError: If runs are no numbers, or are longer than the box.
+    """
+    left, top, width, height = map(int, box)
+    runs = as_numbers(filter(None, re.split(r'[,\s]+', text)))
+    area = width * height
+    if runs is None or any(run < 0 or run % 1 for run in runs) or sum(runs) > area:
+        raise ValueError(f'the runs of a mask are not for {width} x {height} pixels')
+    values = np.arange(len(runs)) % 2 == 1
+    pixels = np.zeros(area, bool)
+    pixels[: int(sum(runs))] = np.repeat(values, np.array(runs, int))
+    patch = Patch.cut(left, top, pixels.reshape(height, width))
+    return Outline(patch=patch) if patch else None

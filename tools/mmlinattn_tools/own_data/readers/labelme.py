@@ -1,9 +1,15 @@
 """labelme's files, one for each photo."""
 
+import base64
+import io
 import math
 from itertools import chain
-from typing import Any
+from typing import Any, Optional
 
+import numpy as np
+from PIL import Image
+
+from ..outlines import Outline, Patch
 from ..records import Annotation, Object
 from .base import (
     AnnotationFile,
@@ -15,6 +21,7 @@ from .base import (
     stated_size,
 )
 
+LARGEST = 2**28  # pixels of a mask
 POLYGONS = ('polygon', 'rotation', 'oriented_rectangle')
 
 
@@ -54,7 +61,9 @@ def parse_object(shapes: list[dict[str, Any]]) -> Object:
     first = shapes[0]
     name, points, kind = first['label'], first['points'], first.get('shape_type')
     if kind in ('rectangle', 'mask'):
-        return make_object(name, bounding_box(chain(*points)))
+        outline = parse_mask(first['mask'], points[0]) if first.get('mask') else None
+        box = None if outline else bounding_box(chain(*points))
+        return make_object(name, box, outline)
     if kind == 'circle':
         radius = math.dist(*points)
         x, y = points[0]
@@ -62,3 +71,21 @@ def parse_object(shapes: list[dict[str, Any]]) -> Object:
         return make_object(name, outline=make_outline([polygon]))
     polygons = (chain(*shape['points']) for shape in shapes)
     return make_object(name, outline=make_outline(polygons))
+
+
+def parse_mask(text: str, corner: list[float]) -> Optional[Outline]:
+    """The outline of a mask, a PNG file as text, that begins at a corner (x, y); None
+    if it is empty.
+
+    Raises:
+        ValueError: If it is no picture.
+    """
+    try:
+        with Image.open(io.BytesIO(base64.b64decode(text))) as image:
+            if image.width * image.height > LARGEST:
+                raise ValueError(f'a mask has {image.width} x {image.height} pixels')
+            pixels = np.array(image.convert('L')) > 0
+    except (OSError, SyntaxError) as error:
+        raise ValueError(f'a mask is no picture: {error}') from error
+    patch = Patch.cut(round(corner[0]), round(corner[1]), pixels)
+    return Outline(patch=patch) if patch else None

@@ -21,6 +21,7 @@ from ..words import (
     plain,
     words_of,
 )
+from . import class_masks
 from .objects import read_objects
 
 SEPARATORS = re.compile('[ _.-]')
@@ -49,6 +50,11 @@ def read_label_maps(folder: Folder) -> Reading:
     index = PhotoIndex(folder, find_photos(folder, {*maps, *of_objects}))
     matches = pair(index, maps)
     check_pairs(folder, index, matches)
+    layered = class_masks.read_class_masks(matches, QUALIFIERS)
+    if layered:
+        notes += class_masks.notes_of(layered)
+        masks = {match.source for match in matches}
+        return Reading(layered, left_out=masks.union(of_objects), notes=notes)
     matches, beside = _without_beside(matches)
     left_out = sorted(of_objects + beside)
     notes += notes_on('left out {} label maps of objects or colors', left_out)

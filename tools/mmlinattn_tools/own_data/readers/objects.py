@@ -1,20 +1,24 @@
 """Photos with objects: the files of all tools, in turn."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Optional
 
 from ..folder import Folder
 from ..matching import PhotoIndex
-from ..records import Annotation, Reading
+from ..records import Annotation, Note, Reading
 from ..words import TABLE_ENDINGS, stem_of
-from . import coco, cvat, dota, labelme, tables, via, voc, yolo
+from . import box_tables, coco, cvat, dota, labelme, tables, via, voc, yolo
 from .base import AnnotationFile, ClassNames, Reader
+from .yolo_lines import KEYPOINT_LAYOUT, Layout, find_layout
 
 JSON_READERS: tuple[Reader, ...] = (coco, labelme, via)
 TEXT_READERS: tuple[Reader, ...] = (dota, yolo)
 XML_READERS: tuple[Reader, ...] = (voc, cvat)
+RESULTS = '{} has results of a model in COCO format, and no labels'
 FAULTS = (AttributeError, KeyError, SyntaxError, TypeError, ValueError)
 
 
@@ -32,15 +36,21 @@ class ObjectReader:
         Raises:
             ValueError: If a file of many photos is damaged.
         """
-        column = self.folder.options.column
+        classes = ClassNames({}, column=self.folder.options.column)
+        keypoints = []
         for ending, readers in (('.json', JSON_READERS), ('.xml', XML_READERS)):
             for path in self.folder.select(self.folder.files[ending], 'labels'):
                 # COCO has people's keypoints in further files
-                if ending != '.json' or 'keypoints' not in path.name:
-                    self.read_file(path, readers, ClassNames({}, column=column))
+                if ending == '.json' and 'keypoints' in path.name:
+                    keypoints.append(path)
+                else:
+                    self.read_file(AnnotationFile(path), readers, classes)
+        if not self.reading.sources:  # they have boxes, too
+            for path in keypoints:
+                self.read_file(AnnotationFile(path), JSON_READERS, classes)
         self._read_texts()
         if not self.reading.sources:
-            self._read_tables(ClassNames({}, column=column))
+            self._read_tables(classes)
         return self.reading
 
     def _read_texts(self) -> None:
@@ -50,37 +60,65 @@ class ObjectReader:
             return
         classes = yolo.read_class_names(self.folder.files)
         if not classes.names:
-            names = enumerate(self.folder.options.classes or ())
-            classes = ClassNames(dict(names), classes.have_keypoints)
+            names = dict(enumerate(self.folder.options.classes or ()))
+            classes = replace(classes, names=names)
         before = len(self.reading.matches), len(self.reading.damaged)
-        for path in texts:
-            self.read_file(path, TEXT_READERS, classes)
+        files = list(map(AnnotationFile, texts))
+        if classes.layout != KEYPOINT_LAYOUT:
+            classes = replace(classes, layout=self._find_layout(files))
+        for file in files:
+            self.read_file(file, TEXT_READERS, classes)
         # beside labels, texts of which none can be read are something else
         if self.reading.sources and len(self.reading.matches) == before[0]:
             del self.reading.damaged[before[1] :]
 
+    def _find_layout(self, files: Sequence[AnnotationFile]) -> Layout:
+        """What the numbers of YOLO's lines are, which is noted if it is not usual.
+
+        Raises:
+            ValueError: If it is not clear, and there are no other labels.
+        """
+        of_yolo = [file for file in files if not dota.recognizes(file)]
+        rows = list(chain.from_iterable(map(yolo.rows_of, of_yolo)))
+        try:
+            layout = find_layout(rows)
+        except ValueError:
+            if self.reading.sources:
+                return Layout()  # texts beside labels may be of anything
+            raise
+        if layout.note and not self.reading.sources:
+            self.reading.notes.append(Note(layout.note))
+        return layout
+
     def _read_tables(self, classes: ClassNames) -> None:
         for path in find_tables(self.folder):
-            if path.suffix.lower() == '.csv' and via.recognizes(AnnotationFile(path)):
-                self.read_file(path, (via,), classes)
+            file = AnnotationFile(path)
+            if path.suffix.lower() == '.csv' and via.recognizes(file):
+                self.read_file(file, (via,), classes)
                 continue
             table = tables.read_table(path, self.index.has)
             if table:
-                self._add(path, partial(tables.read_boxes, table, classes))
+                self._add(path, partial(self._read_boxes, table, classes))
+
+    def _read_boxes(self, table: tables.Table, classes: ClassNames) -> list[Annotation]:
+        annotations, note = box_tables.read_boxes(table, classes)
+        self.reading.notes += [Note(note)] if note else []
+        return annotations
 
     def read_file(
-        self, path: Path, readers: tuple[Reader, ...], classes: ClassNames
+        self, file: AnnotationFile, readers: tuple[Reader, ...], classes: ClassNames
     ) -> None:
         """Adds the photos of a file, by the first reader that recognizes it."""
 
         def read() -> list[Annotation]:
-            file = AnnotationFile(path)
             reader = next(
                 (reader for reader in readers if reader.recognizes(file)), None
             )
+            if reader is None and coco.has_results(file):
+                self.reading.hints.append(RESULTS.format(file.path))
             return reader.read(file, classes) if reader else []
 
-        self._add(path, read)
+        self._add(file.path, read)
 
     def _add(self, path: Path, read: Callable[[], list[Annotation]]) -> None:
         try:

@@ -1,6 +1,5 @@
 """Tables of photos with a box, or a class, in each row."""
 
-import csv
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -8,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
-from ..records import Annotation, Object
-from ..texts import as_numbers, read_text
-from .base import AnnotationFile, ClassNames, bounding_box, make_object, stated_size
+from ..texts import as_numbers, read_rows, read_text
+from .base import AnnotationFile
 
 CLASS_COLUMNS = {
     'class',
@@ -21,7 +19,9 @@ CLASS_COLUMNS = {
     'species',
     'target',
 }
-BOX_COLUMNS = (('xmin', 'ymin', 'xmax', 'ymax'), ('x1', 'y1', 'x2', 'y2'))
+CORNERS = ('xmin', 'ymin', 'xmax', 'ymax')
+YES, NO = (1.0,), (0.0, -1.0)
+FLAGS = dict(true=1.0, yes=1.0, false=0.0, no=0.0, nan=0.0) | {'': 0.0}
 SPLIT_COLUMNS = ('split', 'subset')
 PHOTO = 'photo'  # the column of the photos' names
 SEPARATORS = '\t;|, '
@@ -65,7 +65,7 @@ class Table:
 
 def plain_column(name: str) -> str:
     """The name of a column in the form that is compared."""
-    return re.sub('[ _]', '', name.lower())
+    return re.sub(r'[ _.\-]', '', name.lower())
 
 
 def read_table(path: Path, is_photo: Callable[[str], bool]) -> Optional[Table]:
@@ -75,7 +75,10 @@ def read_table(path: Path, is_photo: Callable[[str], bool]) -> Optional[Table]:
     Raises:
         ValueError: If rows have other columns than the header.
     """
-    rows = _cells(read_text(path))
+    try:
+        rows = _cells(read_text(path))
+    except ValueError as error:
+        raise ValueError(f'{path}: {error}') from error
     photo = _photo_column(rows, is_photo)
     if photo is None:
         return None
@@ -83,7 +86,7 @@ def read_table(path: Path, is_photo: Callable[[str], bool]) -> Optional[Table]:
     if not is_photo(rows[0][photo]):
         header, *rows = rows
     elif len(header) == 6 and _are_boxes(rows):
-        header[1:] = [*BOX_COLUMNS[0], 'class']
+        header[1:] = [*CORNERS, 'class']
     plain = [plain_column(name) for name in header]
     plain[photo] = PHOTO
     if len(set(plain)) < len(plain) or any(len(row) != len(plain) for row in rows):
@@ -114,37 +117,12 @@ def _cells(text: str) -> list[list[str]]:
     ]
     if not lines or not separators:
         return []
-    rows = csv.reader(lines, delimiter=separators[0])
-    return [[cell.strip() for cell in row] for row in rows]
+    return read_rows(lines, separators[0])
 
 
 def _are_boxes(rows: Iterable[list[str]]) -> bool:
     """Whether the columns 2 to 5 are numbers."""
     return all(map(as_numbers, zip(*(row[1:5] for row in rows))))
-
-
-def read_boxes(table: Table, classes: ClassNames) -> list[Annotation]:
-    """Photos of a table with a box in each row; none of another table.
-
-    Raises:
-        ValueError: If it is not clear which column has the class, or a corner is no
-            number.
-    """
-    kinds = [kind for kind in BOX_COLUMNS if table.rows[0].keys() >= set(kind)]
-    if not kinds:
-        return []
-    corners = kinds[0]
-    column = table.class_column(classes.column, (*corners, 'width', 'height'))
-    sizes: dict[str, Optional[tuple[float, float]]] = {}
-    objects: dict[str, list[Object]] = {}
-    for row in table.rows:
-        sizes.setdefault(row[PHOTO], stated_size(row.get('width'), row.get('height')))
-        places = [row[key] for key in corners]
-        boxes = objects.setdefault(row[PHOTO], [])
-        if any(places):  # a photo without objects has an empty row
-            boxes.append(make_object(row[column], bounding_box(places)))
-    photos = objects.items()
-    return [Annotation(name, sizes[name], tuple(boxes)) for name, boxes in photos]
 
 
 def read_classes(table: Table, column: Optional[str]) -> list[tuple[Row, str]]:
@@ -154,30 +132,65 @@ def read_classes(table: Table, column: Optional[str]) -> list[tuple[Row, str]]:
         ValueError: If it is not clear which column has the class, or a photo has
             several classes.
     """
-    ones = _one_hot_columns(table)
+    ones = one_hot_columns(table)
     if ones and not column:
         pairs = [(row, _class_of_ones(table, row, ones)) for row in table.rows]
     else:
         key = table.class_column(column)
+        refuse_one_of_ones(table, key, ones)
         pairs = [(row, ' '.join(row[key].split())) for row in table.rows]
     return [(row, name) for row, name in pairs if name]
 
 
-def _one_hot_columns(table: Table) -> list[str]:
-    """Columns of 0 and 1, one for each class, as Roboflow's _classes.csv has them."""
+def one_hot_columns(table: Table) -> list[str]:
+    """Columns of yes and no, one for each class; beside columns of something else, each
+    row has one yes."""
     columns = [
         column for column in table.rows[0] if column not in (PHOTO, *SPLIT_COLUMNS)
     ]
     if CLASS_COLUMNS.intersection(columns):
         return []
-    values = set[str]()
-    for row in table.rows:
-        values.update(row[column] for column in columns)
-    return columns if len(columns) > 1 and values == {'0', '1'} else []
+    ones = [
+        column
+        for column in columns
+        if all(_flag(row[column]) in YES + NO for row in table.rows)
+    ]
+    has_yes = any(_flag(row[column]) in YES for row in table.rows for column in ones)
+    if len(ones) < 2 or not has_yes:
+        return []
+    return ones if len(ones) == len(columns) or _have_one(table, ones) else []
+
+
+def _flag(cell: str) -> Optional[float]:
+    """The number of a cell that says yes or no."""
+    numbers = as_numbers([cell])
+    return numbers[0] if numbers else FLAGS.get(cell.lower())
+
+
+def _have_one(table: Table, columns: Sequence[str]) -> bool:
+    """Whether each row has one yes."""
+    counts = (
+        sum(_flag(row[column]) in YES for column in columns) for row in table.rows
+    )
+    return all(count == 1 for count in counts)
+
+
+def refuse_one_of_ones(table: Table, column: str, ones: Sequence[str]) -> None:
+    """A column is not one of several of which each photo has one.
+
+    Raises:
+        ValueError: If it is.
+    """
+    if column in ones and _have_one(table, ones):
+        names = ', '.join(table.names[name] for name in ones)
+        raise ValueError(
+            f'--column {table.names[column]}: its values are yes and no, and the '
+            f'classes are the columns {names}; leave --column out'
+        )
 
 
 def _class_of_ones(table: Table, row: Row, columns: Iterable[str]) -> str:
-    names = [table.names[column] for column in columns if row[column] == '1']
+    names = [table.names[column] for column in columns if _flag(row[column]) in YES]
     if len(names) > 1:
         raise ValueError(
             f'{table.path}: {row[PHOTO]} has several classes, {", ".join(names)}: a '

@@ -1,8 +1,10 @@
-"""Pascal VOC's files, one for each photo, and those of the old LabelMe, of roLabelImg,
-and of DIOR."""
+"""Pascal VOC's files, one for each photo, also with the outlines that other tools add
+to them, and those of the old LabelMe, of roLabelImg, and of DIOR."""
 
+import re
 from collections.abc import Sequence
-from typing import Any
+from itertools import chain
+from typing import Any, Optional
 from xml.etree.ElementTree import Element
 
 from ..records import Annotation, Object
@@ -18,6 +20,8 @@ from .base import (
 )
 
 ROTATED = ('cx', 'cy', 'w', 'h', 'angle')
+OUTLINES = ('polygon', 'segmentation', 'segm', 'points')
+PLACE = re.compile(r'([xy])(\d*)')
 CORNERS = ('xmin', 'ymin', 'xmax', 'ymax')
 
 
@@ -34,8 +38,23 @@ def read(file: AnnotationFile, classes: ClassNames) -> list[Annotation]:
     """
     root = file.xml
     size = stated_size(root.findtext('size/width'), root.findtext('size/height'))
-    objects = tuple(map(parse_object, root.iter('object')))
-    return [Annotation(root.findtext('filename', ''), size, objects)]
+    elements = list(root.iter('object'))
+    # LabelMe notes what was deleted
+    objects = [item for item in elements if not is_true(item.findtext('deleted'))]
+    deleted = ('deleted',) * (len(elements) - len(objects))
+    return [
+        Annotation(
+            root.findtext('filename', ''),
+            size,
+            tuple(map(parse_object, objects)),
+            skipped_shapes=deleted,
+        )
+    ]
+
+
+def is_true(flag: Optional[str]) -> bool:
+    """Whether a flag is set."""
+    return (flag or '').strip().lower() in ('1', 'true', 'yes')
 
 
 def parse_rotated(element: Element) -> Sequence[Any]:
@@ -51,11 +70,32 @@ def parse_rotated(element: Element) -> Sequence[Any]:
 def parse_object(element: Element) -> Object:
     """The object of an element."""
     corners = [element.findtext(f'bndbox/{key}') for key in CORNERS]
-    points = [point.text for point in element.findall('polygon/pt/*')]
     rotated = element.find('robndbox')
+    polygons = [parse_rotated(rotated)] if rotated is not None else []
+    for key in OUTLINES:
+        polygons = polygons or list(map(parse_polygon, element.findall(key)))
     return make_object(
         element.findtext('name'),
         bounding_box(corners) if all(corners) else None,
-        make_outline([points if rotated is None else parse_rotated(rotated)]),
-        is_crowd=element.findtext('difficult', '0').strip() == '1',
+        make_outline(polygons),
+        is_crowd=is_true(element.findtext('difficult')),
     )
+
+
+def parse_polygon(element: Element) -> list[Any]:
+    """Places x, y, x, y, ... of an element that has points, numbered or one after
+    another, or a text of numbers."""
+    places: dict[str, list[Optional[str]]] = {'x': [], 'y': []}
+    numbers: dict[str, list[int]] = {'x': [], 'y': []}
+    for leaf in element.iter():
+        name = PLACE.fullmatch(leaf.tag.lower())
+        if name and not len(leaf):
+            places[name[1]].append(leaf.text)
+            numbers[name[1]].append(int(name[2] or 0))
+    if not places['x']:
+        return re.findall(r'[^\s,;()\[\]]+', ''.join(element.itertext()))
+    ordered = []
+    for key in 'xy':  # x1, y1, x2, y2, or all of x first; equal numbers stay in order
+        order = sorted(range(len(numbers[key])), key=numbers[key].__getitem__)
+        ordered.append([places[key][i] for i in order])
+    return list(chain.from_iterable(zip(*ordered)))
