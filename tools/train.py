@@ -73,6 +73,12 @@ from mmlinattn.utils import check_file
 from mmlinattn_tools.cli import INPUT_ERRORS, errors_in_one_line
 from mmlinattn_tools.resume_report import ResumeReport
 from mmlinattn_tools.screen import summary
+from mmlinattn_tools.work_dir import (
+    EarlierBest,
+    FullDiskError,
+    full_disk_in_a_line,
+    lock,
+)
 
 
 def resume(cfg: Config, checkpoint: str) -> None:
@@ -207,6 +213,8 @@ def prepare(args: argparse.Namespace) -> tuple[Config, Any]:
 
     comparison = runs.preflight(cfg, args, ('train', 'val'), check_model)
     runs.begin_run(cfg)
+    if is_first_process():
+        lock(cfg.work_dir)
     return cfg, comparison
 
 
@@ -222,20 +230,29 @@ def watch_divergence(runner: Any) -> AbstractContextManager:
     return hook.watch(runner)
 
 
+def add_reports(cfg: Config, runner: Any) -> None:
+    """Adds the hooks of this tool to a runner, unless it is one of the user's own."""
+    if not hasattr(runner, 'register_hook'):
+        return
+    runner.register_hook(EarlierBest(note, warn))
+    if cfg.get('resume'):
+        runner.register_hook(ResumeReport(note, warn))
+
+
 def main() -> None:
     """The command."""
     args = ARGS or parse_args()
     with errors_in_one_line(*INPUT_ERRORS):
         cfg, comparison = prepare(args)
     # pretrained weights may be at an address that can't be reached
-    errors = errors_in_one_line(ConnectionError, DivergenceError)
-    with errors, runs.advice_on_downloads(cfg):
+    errors = errors_in_one_line(ConnectionError, DivergenceError, FullDiskError)
+    full = full_disk_in_a_line(cfg.work_dir, 'go on with --resume')
+    with errors, full, runs.advice_on_downloads(cfg):
         runner = runs.make_runner(cfg)
         for hook in runner.hooks if comparison else ():
             if isinstance(hook, PretrainedBackboneHook):
                 hook.comparison = comparison
-        if cfg.get('resume') and hasattr(runner, 'register_hook'):
-            runner.register_hook(ResumeReport(note, warn))
+        add_reports(cfg, runner)
         with watch_divergence(runner):
             runner.train()
     if is_first_process():

@@ -2,8 +2,8 @@
 
 torch.load(weights_only=True) does so for tensors and plain data, but torch 2.1 can't
 allow the classes that MMEngine writes beside them. torch.load takes :func:`make_module`
-as its ``pickle_module``. In every version, it looks up a name in a list of functions and
-classes that only build data, and compares claimed with stored sizes.
+as its ``pickle_module``. In every version, it looks up a name in a list of functions
+and classes that only build data, and compares claimed with stored sizes.
 """
 
 import pickle
@@ -87,9 +87,8 @@ class ForbiddenClass(pickle.UnpicklingError):
 def is_allowed(module: str, name: str) -> bool:
     """True for a class or function that only builds data. Storages of types such as
     FloatStorage do not come here, because torch reads their names itself."""
-    if module == 'torch' and name.isidentifier():
-        if isinstance(getattr(torch, name, None), torch.dtype):
-            return True
+    if module == 'torch' and isinstance(getattr(torch, name, None), torch.dtype):
+        return True
     return f'{module}.{name}' in ALLOWED
 
 

@@ -225,10 +225,8 @@ def forge(path, legacy, claimed, shape, strides, key='0'):
             archive.writestr('x/version', '3\n')
             archive.writestr('x/data/0', bytes(12))
         return
-    whole = io.BytesIO()
-    torch.save(torch.zeros(3), whole, _use_new_zipfile_serialization=False)
-    whole.seek(0)
-    heads = [pickle.load(whole) for _ in range(3)]
+    system = dict(protocol_version=1001, little_endian=True, type_sizes={})
+    heads = 0x1950A86A20F9469CFC6C, 1001, system  # as torch.save writes them
     parts = [pickle.dumps(head, 2) for head in heads] + [buffer.getvalue()]
     parts += [pickle.dumps(['0'], 2), (3).to_bytes(8, 'little'), bytes(12)]
     path.write_bytes(b''.join(parts))

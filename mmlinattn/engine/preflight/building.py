@@ -14,6 +14,7 @@ from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import DownloadError
 
 from .maps import check_channels
+from .recognizers import check_recognizer
 
 # Errors of the libraries for a config that can't be built, or can't run at a size.
 LIBRARY_ERRORS = (
@@ -58,4 +59,5 @@ def build_model(cfg: Config) -> nn.Module:
                 model.setdefault('data_preprocessor', preprocessor)
             model = MODELS.build(model)
     check_channels(model)
+    check_recognizer(model)
     return model

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from mmlinattn.registry import build_model
 
-
 # the largest bias that leaves a token out: float16 has no -1e9
 LEFT_OUT = -1e4
 
@@ -107,8 +106,8 @@ class MultiheadSelfAttention(nn.Module):
         """
         if not (mask.dtype == torch.bool or mask.is_floating_point()):
             raise ValueError(
-                f'key_padding_mask must be bool or float, got {mask.dtype}: give a bool '
-                'mask that is True for padding'
+                f'key_padding_mask must be bool or float, got {mask.dtype}: give a '
+                'bool mask that is True for padding'
             )
         if mask.shape != shape:
             raise ValueError(
@@ -121,8 +120,8 @@ class MultiheadSelfAttention(nn.Module):
         biases = mask[~is_left_out & (mask != 0)]
         if biases.numel():
             raise ValueError(
-                f'key_padding_mask has {biases[0].item():g}: an attention without N x N '
-                'weights takes no biases; give 0 for tokens and -inf for padding'
+                f'key_padding_mask has {biases[0].item():g}: an attention without '
+                'N x N weights takes no biases; give 0 for tokens and -inf for padding'
             )
         return is_left_out
 
