@@ -3,6 +3,7 @@
 import argparse
 import os.path as osp
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Any
 
 from mmlinattn_tools.run_arguments import (
@@ -70,6 +71,7 @@ from mmlinattn.engine import (
     find_checkpoint,
 )
 from mmlinattn.utils import check_file
+from mmlinattn.utils.files import drafts_of
 from mmlinattn_tools.cli import INPUT_ERRORS, errors_in_one_line
 from mmlinattn_tools.resume_report import ResumeReport
 from mmlinattn_tools.screen import summary
@@ -194,6 +196,11 @@ def prepare(args: argparse.Namespace) -> tuple[Config, Any]:
     """Prepares the config of the run, and checks its inputs; also returns what the
     backbone starts from."""
     cfg = runs.run_config(args)
+    if drafts_of(Path(args.config)):
+        warn(
+            f'new_config.py did not end for {args.config}: the config and its data are '
+            'those from before'
+        )
     choose_precision(cfg, args.amp)
     if args.auto_scale_lr:
         if 'base_batch_size' not in cfg.get('auto_scale_lr', {}):

@@ -10,6 +10,7 @@ from loading import load_module
 from own_folders import grow, label_map, photo
 from PIL import Image
 
+from mmlinattn.utils.files import drafts_of
 from mmlinattn_tools.own_config import whole
 
 pytestmark = pytest.mark.openmmlab
@@ -78,8 +79,23 @@ def test_an_error_leaves_everything_as_it_was(folder, place, monkeypatch):
         patch.setattr(kind, name, fail)
         with pytest.raises(error):
             rewrite()
-    assert files() == before
+    (draft,) = drafts_of(Path('mine.py'))  # by which a training tells of it
+    assert files().keys() - {draft.name} == before.keys()
+    assert all(files()[name] == content for name, content in before.items())
+    rewrite()
     assert {x.name for x in Path().iterdir()} == {'my', 'mine.py', 'mine_data'}
+
+
+def test_an_error_of_the_data_leaves_no_draft(folder, monkeypatch, error_of):
+    before = files()
+
+    def fail(*args, **kwargs):
+        raise OSError('the disk is full')
+
+    monkeypatch.setattr(Image.Image, 'save', fail)
+    argv = [*ARGV, *SECOND, '--ignore', '0']
+    assert 'the disk is full' in error_of(tool.main, argv)
+    assert files() == before
 
 
 @pytest.mark.parametrize('step', range(5))

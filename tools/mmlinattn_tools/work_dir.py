@@ -73,7 +73,7 @@ def raise_full_disk(logger: logging.Logger) -> None:
     traceback, for each line of the log."""
     for handler in logger.handlers:
         if isinstance(handler, logging.FileHandler):
-            handler.handleError = _error_handler(handler)  # type: ignore[method-assign]
+            handler.handleError = _error_handler(handler)  # type: ignore[assignment]
 
 
 def _error_handler(handler: logging.Handler) -> Callable[[logging.LogRecord], None]:

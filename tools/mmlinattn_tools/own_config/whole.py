@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
+from mmlinattn.utils.files import drafts_of
+
 RECORD = 'new_config.json'  # marks the folder as this tool's own
 SPLITS = ('train', 'val', 'test')
 # what this tool writes to the folder
@@ -19,7 +21,8 @@ def whole_config(config: Path, folder: Path) -> Iterator[tuple[Path, Path]]:
 
     The caller writes the yielded drafts, a file and a folder. A process that is killed
     leaves the old config with the old folder, the new config with the new folder, or,
-    for a moment, no config. Files of others in the old folder are kept.
+    for a moment, no config. A killed or interrupted one leaves a draft of the config,
+    of which a training tells. Files of others in the old folder are kept.
 
     Args:
         config (Path): The file, which may exist.
@@ -28,12 +31,14 @@ def whole_config(config: Path, folder: Path) -> Iterator[tuple[Path, Path]]:
     config, folder = config.resolve(), folder.resolve()
     for place in (config, folder):
         place.parent.mkdir(parents=True, exist_ok=True)
-        for left in place.parent.glob(f'.{place.name}.????????.*'):
-            remove(left)  # of a process that was killed
+        for kind in ('part', 'old'):  # of a process that was killed
+            for left in drafts_of(place, kind):
+                remove(left)
     name = uuid4().hex[:8]
     drafts = [x.with_name(f'.{x.name}.{name}.part') for x in (config, folder)]
     earlier = [x.with_name(f'.{x.name}.{name}.old') for x in (config, folder)]
     try:
+        drafts[0].touch()
         drafts[1].mkdir()
         (drafts[1] / RECORD).write_text('{}')
         for entry in folder.iterdir() if folder.is_dir() else ():
@@ -42,8 +47,11 @@ def whole_config(config: Path, folder: Path) -> Iterator[tuple[Path, Path]]:
         yield drafts[0], drafts[1]
         # without a config, nothing trains on what is exchanged
         exchange((config, folder), earlier, drafts)
+    except Exception:
+        remove(drafts[0])
+        raise
     finally:
-        for path in (*drafts, *earlier):
+        for path in (drafts[1], *earlier):
             remove(path)
 
 
