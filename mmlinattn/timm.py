@@ -9,8 +9,10 @@ Legend: B batch, C channels, (H, W) map, N = H * W tokens.
 import math
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, Optional, Union
 
+import torch
 from timm.models import (
     adapt_input_conv,
     build_model_with_cfg,
@@ -94,6 +96,8 @@ class TimmModel(nn.Module):
         output_stride: 32; maps are never dilated.
         dynamic_img_size: Whether a ViT of timm takes images of any size; here, all
             models do.
+        device: Where parameters and buffers are made; by default PyTorch's.
+        dtype: Type of the floating-point ones. Values are drawn in the default type.
         **options: Options of the backbone, such as ``drop_path_rate``.
 
     Raises:
@@ -111,6 +115,8 @@ class TimmModel(nn.Module):
         drop_rate: float = 0.0,
         output_stride: int = 32,
         dynamic_img_size: bool = True,
+        device: Any = None,
+        dtype: Optional[torch.dtype] = None,
         **options: Any,
     ) -> None:
         super().__init__()
@@ -121,7 +127,9 @@ class TimmModel(nn.Module):
             )
         options.update(in_channels=in_chans, out_type='raw')
         add_options(options, backbone['type'], img_size)
-        self.backbone = model = build_model({**backbone, **options})
+        place = nullcontext() if device is None else torch.device(device)
+        with place:
+            self.backbone = model = build_model({**backbone, **options})
         # other frameworks try models out on memory that nobody has filled
         model.refuses_nan = False
         # only the last stage's map has a norm, as in a classifier
@@ -136,7 +144,8 @@ class TimmModel(nn.Module):
         stride = model.feature_strides[0]
         self.patch_embed.patch_size = (stride, stride)
         self.num_features = self.head_hidden_size = model.feature_channels[-1]
-        self.neck = build_neck(backbone, self.num_features)
+        with place:
+            self.neck = build_neck(backbone, self.num_features)
         if self.neck is not None:
             self.head_hidden_size = self.neck.out_channels
         names = [name for name, _ in model.named_parameters()]
@@ -149,6 +158,8 @@ class TimmModel(nn.Module):
             with quiet():  # MMEngine prints every parameter
                 for part in filter(None, (model, self.neck)):
                     part.init_weights()
+        if dtype is not None:
+            self.to(dtype)
 
     @property
     def patch_embed(self) -> Any:
@@ -251,7 +262,8 @@ class TimmModel(nn.Module):
     def reset_classifier(
         self, num_classes: int, global_pool: Optional[str] = None
     ) -> None:
-        """Replace the last layer, and the pooling if it is given."""
+        """Replace the last layer, and the pooling if it is given. The new layer has the
+        dtype and the device of the backbone."""
         kinds = ('token', 'avg', '') if self.has_token else ('avg', '')
         if global_pool not in (None, *kinds):
             raise ValueError(f'global_pool must be one of {kinds}, got {global_pool!r}')
@@ -260,9 +272,11 @@ class TimmModel(nn.Module):
         self.num_classes = num_classes
         self.head.fc = nn.Identity()
         if num_classes:
-            self.head.fc = nn.Linear(self.head_hidden_size, num_classes)
-            nn.init.trunc_normal_(self.head.fc.weight, std=0.02)
-            nn.init.zeros_(self.head.fc.bias)
+            like = next(self.backbone.parameters())
+            fc = nn.Linear(self.head_hidden_size, num_classes, device=like.device)
+            nn.init.trunc_normal_(fc.weight, std=0.02)
+            nn.init.zeros_(fc.bias)
+            self.head.fc = fc.to(like.dtype)  # CPUs draw no normal float16
 
     def set_grad_checkpointing(self, enable: bool = True) -> None:
         """Recompute blocks in the backward pass, to save memory."""

@@ -144,6 +144,26 @@ def test_forward_and_head(name):
 
 
 @NAMES
+def test_devices_and_dtypes(name):
+    """As timm's own models, whole models and new heads have them."""
+    model = create(name, dtype=torch.float64)
+    kinds = {x.dtype for x in model.state_dict().values() if x.is_floating_point()}
+    assert kinds == {torch.float64}
+    assert model.eval()(torch.zeros(1, 3, 64, 64).double()).dtype == torch.float64
+    with torch.no_grad():
+        assert create(name).eval()(torch.zeros(1, 3, 64, 64)).dtype == torch.float32
+    model = create(name, device='meta', num_classes=0)
+    assert {x.device.type for x in model.state_dict().values()} == {'meta'}
+    for changed in (model, create(name).half()):
+        changed.reset_classifier(5)
+        like, fc = next(changed.backbone.parameters()), changed.head.fc
+        assert (fc.weight.dtype, fc.weight.device) == (like.dtype, like.device)
+        assert (fc.bias.dtype, fc.bias.device) == (like.dtype, like.device)
+    lean = create(name, features_only=True, dtype=torch.bfloat16, device='cpu')
+    assert next(lean.parameters()).dtype == torch.bfloat16
+
+
+@NAMES
 def test_every_parameter_learns(name):
     model = create(name, num_classes=42, drop_path_rate=0.1).train()
     model.set_grad_checkpointing()

@@ -62,6 +62,7 @@ from torch import nn
 
 from mmlinattn.utils import check_file
 from mmlinattn_tools.library_options import use_test_time_augmentation
+from mmlinattn_tools.work_dir import FullDiskError, full_disk_in_a_line
 
 
 def draw_predictions(cfg: Config, args: argparse.Namespace) -> None:
@@ -152,7 +153,9 @@ def main() -> None:
     args = ARGS or parse_args()
     with cli.errors_in_one_line(*cli.INPUT_ERRORS):
         cfg = prepare(args)
-    with cli.errors_in_one_line(ConnectionError), runs.advice_on_downloads(cfg):
+    errors = cli.errors_in_one_line(ConnectionError, FullDiskError)
+    full = full_disk_in_a_line(cfg.work_dir, 'test again')
+    with errors, full, runs.advice_on_downloads(cfg):
         runs.make_runner(cfg).test()
 
 

@@ -3,6 +3,7 @@
 import argparse
 import os.path as osp
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Any
 
 from mmlinattn_tools.run_arguments import (
@@ -70,10 +71,17 @@ from mmlinattn.engine import (
     find_checkpoint,
 )
 from mmlinattn.utils import check_file
+from mmlinattn.utils.files import drafts_of
 from mmlinattn_tools.cli import INPUT_ERRORS, errors_in_one_line
 from mmlinattn_tools.resume_report import ResumeReport
 from mmlinattn_tools.schedules import ScheduleReport
 from mmlinattn_tools.screen import summary
+from mmlinattn_tools.work_dir import (
+    EarlierBest,
+    FullDiskError,
+    full_disk_in_a_line,
+    lock,
+)
 
 
 def resume(cfg: Config, checkpoint: str) -> None:
@@ -189,6 +197,11 @@ def prepare(args: argparse.Namespace) -> tuple[Config, Any]:
     """Prepares the config of the run, and checks its inputs; also returns what the
     backbone starts from."""
     cfg = runs.run_config(args)
+    if drafts_of(Path(args.config)):
+        warn(
+            f'new_config.py did not end for {args.config}: the config and its data are '
+            'those from before'
+        )
     choose_precision(cfg, args.amp)
     if args.auto_scale_lr:
         if 'base_batch_size' not in cfg.get('auto_scale_lr', {}):
@@ -208,6 +221,8 @@ def prepare(args: argparse.Namespace) -> tuple[Config, Any]:
 
     comparison = runs.preflight(cfg, args, ('train', 'val'), check_model)
     runs.begin_run(cfg)
+    if is_first_process():
+        lock(cfg.work_dir)
     return cfg, comparison
 
 
@@ -231,23 +246,32 @@ def watch_divergence(runner: Any) -> AbstractContextManager:
     return hook.watch(runner)
 
 
+def add_reports(cfg: Config, runner: Any, args: argparse.Namespace) -> None:
+    """Adds the hooks of this tool to a runner, unless it is one of the user's own."""
+    if not hasattr(runner, 'register_hook'):
+        return
+    runner.register_hook(EarlierBest(note, warn))
+    if cfg.get('resume'):
+        runner.register_hook(ResumeReport(note, warn))
+    else:
+        say = note if has_new_length(args) else None
+        runner.register_hook(ScheduleReport(warn, say))
+
+
 def main() -> None:
     """The command."""
     args = ARGS or parse_args()
     with errors_in_one_line(*INPUT_ERRORS):
         cfg, comparison = prepare(args)
     # pretrained weights may be at an address that can't be reached
-    errors = errors_in_one_line(ConnectionError, DivergenceError)
-    with errors, runs.advice_on_downloads(cfg):
+    errors = errors_in_one_line(ConnectionError, DivergenceError, FullDiskError)
+    full = full_disk_in_a_line(cfg.work_dir, 'go on with --resume')
+    with errors, full, runs.advice_on_downloads(cfg):
         runner = runs.make_runner(cfg)
         for hook in runner.hooks if comparison else ():
             if isinstance(hook, PretrainedBackboneHook):
                 hook.comparison = comparison
-        if cfg.get('resume') and hasattr(runner, 'register_hook'):
-            runner.register_hook(ResumeReport(note, warn))
-        elif hasattr(runner, 'register_hook'):
-            say = note if has_new_length(args) else None
-            runner.register_hook(ScheduleReport(warn, say))
+        add_reports(cfg, runner, args)
         with watch_divergence(runner):
             runner.train()
     if is_first_process():

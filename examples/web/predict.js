@@ -32,7 +32,9 @@ function readNotes(bytes) {
 
 async function loadModel(bytes, name) {
   say(`Reading ${name} ...`)
-  const made = await ort.InferenceSession.create(bytes)
+  // a pattern for each size of a photo would stay in memory
+  const options = { enableMemPattern: false }
+  const made = await ort.InferenceSession.create(bytes, options)
   if (made.inputNames.join() !== 'image') {
     throw Error(`${name} takes no whole images: export it with --whole`)
   }

@@ -132,6 +132,7 @@ def open_onnx(path: Path) -> Runner:
     runtime = _import_onnx('onnxruntime')
     options = runtime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
+    options.enable_mem_pattern = False  # one for each size would stay
     session = runtime.InferenceSession(
         str(path), options, providers=['CPUExecutionProvider']
     )

@@ -12,8 +12,11 @@ import argparse
 import colorsys
 import hashlib
 import json
+import os
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Optional, Union
@@ -29,6 +32,9 @@ except ImportError as error:
 RESULT = 'predictions.json'
 # what a folder of predictions was made with
 RECORD = 'made_with.json'
+KEYS = ('model', 'digest', 'threshold', 'images')
+# predictions of a run that has not ended, a line for each image
+LOG = 'predictions.part.jsonl'
 PROVIDERS = dict(cuda='CUDAExecutionProvider', cpu='CPUExecutionProvider')
 SUFFIXES = (
     *('.bmp', '.jfif', '.jpe', '.jpeg', '.jpg', '.pbm', '.pgm', '.png', '.pnm'),
@@ -72,6 +78,8 @@ class Predictor:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 3
+        # a pattern for each size of an image would stay in memory
+        options.enable_mem_pattern = False
         if providers is None:
             available = onnxruntime.get_available_providers()
             providers = [name for name in PROVIDERS.values() if name in available]
@@ -105,8 +113,11 @@ class Predictor:
                 ``label_map`` (H, W), int32. A classifier's ``scores`` (K,), float32.
 
         Raises:
-            ValueError: If the array has another shape or dtype.
+            ValueError: If the array has another shape or dtype, or the threshold is no
+                number.
         """
+        if np.isnan(threshold):
+            raise ValueError('threshold must be a number, got nan')
         if not isinstance(image, np.ndarray):
             path, image = image, read_image(image)
             levels = count_levels(path, image)
@@ -324,7 +335,7 @@ def find_images(place: Path) -> dict[str, Path]:
     if not place.is_dir():
         return {place.name: place} if place.is_file() else {}
     paths = sorted(path for path in place.rglob('*') if path.suffix.lower() in SUFFIXES)
-    written = {result.parent for result in place.rglob(RESULT)}
+    written = {file.parent for file in place.rglob(RECORD) if read_record(file)}
     return {
         str(path.relative_to(place)): path
         for path in paths
@@ -366,13 +377,46 @@ def refuse_to_replace(place: str, title: str) -> NoReturn:
     )
 
 
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Lets a file appear under its name only when it is whole and on the disk; the
+    caller writes the yielded draft."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f'.{path.name}.{os.getpid()}.part')
+    try:
+        yield draft
+        with draft.open('rb+') as file:
+            os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The dict in a JSON file, or an empty one where there is none."""
+    try:
+        content = json.loads(path.read_text('utf-8'))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """What a file of this command says of its folder, or an empty dict for a file of
+    others."""
+    record = read_json(path)
+    ours = record.keys() == set(KEYS) and isinstance(record['images'], dict)
+    return record if ours else {}
+
+
 @dataclass
 class Folder:
     """A folder of predictions, and what they were made with.
 
     ``digest`` is the MD5 sum of the model's file, ``threshold`` the least score of a
     box. By the images' names, ``images`` has the states of their files, and
-    ``predictions`` what :func:`as_json` returns.
+    ``predictions`` what :func:`as_json` returns. Until a run ends, its predictions are
+    in a log, from which the next run goes on if this one is killed.
     """
 
     path: Path
@@ -381,22 +425,39 @@ class Folder:
     threshold: Optional[float] = None
     images: dict[str, Any] = field(default_factory=dict)
     predictions: dict[str, Any] = field(default_factory=dict)
+    begun: bool = False
 
     @classmethod
     def read(cls, path: Path) -> 'Folder':
-        """A folder that this command wrote, or one without predictions.
+        """A folder that this command wrote, or an empty one.
 
         Raises:
-            FileExistsError: If it has other files.
+            FileExistsError: If it has files of others.
         """
-        result, record = path / RESULT, path / RECORD
-        if result.is_file():
-            predictions = json.loads(result.read_text('utf-8'))
-            text = record.read_text('utf-8') if record.is_file() else '{}'
-            return cls(path, predictions=predictions, **json.loads(text))
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise FileExistsError(f'--out {str(path)!r} exists, without {RESULT}')
-        return cls(path)
+        record = read_record(path / RECORD)
+        if not record:
+            if path.exists() and (not path.is_dir() or any(path.iterdir())):
+                raise FileExistsError(
+                    f'--out {str(path)!r} exists, without the {RECORD} of this '
+                    'command: give another --out'
+                )
+            return cls(path)
+        folder = cls(path, **record)
+        for name, prediction in read_json(path / RESULT).items():
+            if name in folder.images:
+                folder.predictions[name] = prediction
+        folder.read_log()
+        return folder
+
+    def read_log(self) -> None:
+        """Adds the predictions of a run that was killed, perhaps within a line."""
+        log = self.path / LOG
+        for line in log.read_bytes().splitlines() if log.is_file() else ():
+            try:
+                name, state, prediction = json.loads(line)
+            except ValueError:
+                continue
+            self.images[name], self.predictions[name] = state, prediction
 
     def take_over(self, earlier: 'Folder', images: dict[str, Path]) -> str:
         """Adds predictions of an earlier run that are up to date; returns a note on
@@ -424,12 +485,59 @@ class Folder:
             return f'were made with --threshold {earlier.threshold}'
         return f'were made of {outdated} other images' if outdated else ''
 
-    def write(self) -> None:
-        """Writes the predictions, and what they were made with."""
-        keys = ('model', 'digest', 'images', 'threshold')
-        made_with = {key: getattr(self, key) for key in keys}
-        for name, content in ((RESULT, self.predictions), (RECORD, made_with)):
-            (self.path / name).write_text(json.dumps(content), encoding='utf-8')
+    def begin(self) -> None:
+        """Before its first file, removes what this run does not take over."""
+        if not self.begun:
+            self.save()
+            self.begun = True
+
+    def add(self, name: str, state: Any, prediction: dict[str, Any]) -> None:
+        """Adds the prediction for an image, and keeps it on the disk."""
+        with (self.path / LOG).open('a', encoding='utf-8') as file:
+            file.write(json.dumps([name, state, prediction]) + '\n')
+        self.images[name], self.predictions[name] = state, prediction
+
+    def save(self) -> None:
+        """Writes the predictions, and what they were made with, in an order in which
+        nothing is lost and no model has another one's predictions at any moment."""
+        steps = [self._write_result, self._write_record, self._remove_log]
+        if not self.predictions:  # those on the disk may be of another model
+            steps = [self._write_result, self._remove_log, self._write_record]
+        for step in steps:
+            step()
+
+    def _write_result(self) -> None:
+        if self.predictions:
+            write_json(self.predictions, self.path / RESULT)
+        else:
+            (self.path / RESULT).unlink(missing_ok=True)
+
+    def _write_record(self) -> None:
+        write_json({key: getattr(self, key) for key in KEYS}, self.path / RECORD)
+
+    def _remove_log(self) -> None:
+        (self.path / LOG).unlink(missing_ok=True)
+
+
+def refuse_others(path: Path) -> None:
+    """Raises a FileExistsError for a folder with the predictions of another program,
+    whose file may have the same name."""
+    if (path / RESULT).exists() and not read_record(path / RECORD):
+        raise FileExistsError(
+            f'{path / RESULT} is of another program: give another --out'
+        )
+
+
+def write_json(content: dict[str, Any], path: Path) -> None:
+    """Writes a JSON file, whole or not at all."""
+    with whole_file(path) as draft:
+        draft.write_text(json.dumps(content), encoding='utf-8')
+
+
+def save_png(picture: Any, path: Path) -> None:
+    """Writes a Pillow image, whole or not at all."""
+    with whole_file(path) as draft:
+        picture.save(draft, format='PNG')
 
 
 def one_line(error: object) -> str:
@@ -463,19 +571,19 @@ def predict_all(predictor: Predictor, images: dict[str, Path], folder: Folder) -
     levels: dict[Path, int] = {}  # of images of 16 bits
     for i, (name, path) in enumerate(images.items(), 1):
         try:
+            state = state_of(path)
             image, predictions = predict_file(predictor, path, folder.threshold or 0)
-        except ValueError as error:
+        except (OSError, ValueError) as error:
             print(f'\rpredictor.py: {error}', file=sys.stderr)
             failed += 1
             continue
+        folder.begin()
         picture = folder.path / f'{name}.png'
-        picture.parent.mkdir(parents=True, exist_ok=True)
-        draw(image, predictions, predictor.classes).save(picture)
+        save_png(draw(image, predictions, predictor.classes), picture)
         if 'label_map' in predictions:
             labels = gray_image(predictions['label_map'])
-            labels.save(folder.path / f'{name}.labels.png')
-        folder.predictions[name] = as_json(predictions, predictor.classes)
-        folder.images[name] = state_of(path)
+            save_png(labels, folder.path / f'{name}.labels.png')
+        folder.add(name, state, as_json(predictions, predictor.classes))
         num_levels = count_levels(path, image)
         if num_levels:
             levels[path] = num_levels
@@ -485,6 +593,14 @@ def predict_all(predictor: Predictor, images: dict[str, Path], folder: Folder) -
         text = f'{len(levels)} images, such as {path}, have {DEPTH.format(least)}'
         print(f'\rpredictor.py: {text}', file=sys.stderr)
     return failed
+
+
+def share(text: str) -> float:
+    """Type of an argument from 0 to 1."""
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f'must be 0 to 1, got {text}')
+    return value
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -498,7 +614,7 @@ def make_parser() -> argparse.ArgumentParser:
     add('images', type=Path, help='an image, or a folder of images')
     text = 'new folder, or one to continue'
     add('--out', type=Path, default='predictions', help=text)
-    add('--threshold', type=float, default=0.3, help='least score of a box (0.3)')
+    add('--threshold', type=share, default=0.3, help='least score of a box (0.3)')
     text = 'cpu, or cuda with onnxruntime-gpu (default: a GPU where there is one)'
     add('--device', choices=tuple(PROVIDERS), help=text)
     text = 'replace the predictions of another model'
@@ -514,7 +630,9 @@ def prepare(
     predictor = Predictor(args.file, providers)
     digest = hashlib.md5(args.file.read_bytes()).hexdigest()
     folder = Folder(args.out, args.file.name, digest, args.threshold)
-    if not args.overwrite:
+    if args.overwrite:
+        refuse_others(args.out)
+    else:
         note = folder.take_over(Folder.read(args.out), images)
         if note:
             print(f'{args.out / RESULT}: predictions {note}, and are made again')
@@ -542,10 +660,13 @@ def main(argv: Optional[list[str]] = None) -> None:
         text = f'{num_earlier} images are predicted already, {len(left)} remain'
         print(f'{args.out / RESULT}: {text}')
     try:
-        failed = predict_all(predictor, left, folder)
-    finally:  # an interruption loses no predictions
-        if folder.predictions:
-            folder.write()
+        try:
+            failed = predict_all(predictor, left, folder)
+        finally:  # an interruption loses no predictions
+            if folder.predictions:
+                folder.save()
+    except OSError as error:  # such as of a full disk
+        fail(f'--out {args.out}: {error}; the same command goes on from here')
     print(file=sys.stderr)
     if not folder.predictions:
         fail('none of the images can be read and predicted')

@@ -129,6 +129,7 @@ class Rounded:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 3
+        options.enable_mem_pattern = False  # one for each size would stay
         # notes are taken at once: till then, what they are of would be kept
         options.execution_order = onnxruntime.ExecutionOrder.PRIORITY_BASED
         return onnxruntime.InferenceSession(

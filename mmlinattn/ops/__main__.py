@@ -26,7 +26,9 @@ def run(install: bool, remove: bool) -> str:
         raise ImportError(fault)
     if install and installed.folder and not installed.compiled:
         text = SOURCE.read_text(encoding='utf-8')
-        (installed.folder / SOURCE.name).write_text(text, encoding='utf-8')
+        draft = installed.folder / f'{SOURCE.name}.part'
+        draft.write_text(text, encoding='utf-8')
+        draft.replace(installed.folder / SOURCE.name)  # a kill leaves no half of it
     return describe(find() if install or remove else installed)
 
 

@@ -1,5 +1,6 @@
 """Writes files whole or not at all."""
 
+import glob
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,6 +12,11 @@ from uuid import uuid4
 MARK = 'written by mmlinattn'
 # names of drafts, in the folder of the file
 DRAFTS = '.*.????????.part'
+
+
+def drafts_of(path: Path, kind: str = 'part') -> list[Path]:
+    """The drafts of a file or folder: of a process that writes it, or was killed."""
+    return sorted(path.parent.glob(f'.{glob.escape(path.name)}.????????.{kind}'))
 
 
 @contextmanager

@@ -2,11 +2,12 @@
 
 It reads `.pth`, `.pth.tar` and other files of torch.save, and `.safetensors`. Besides
 tensors, a file may hold plain data and the classes that MMEngine writes; anything else
-is refused by name, unless the caller trusts the author of the file.
+is refused by name, unless the caller trusts the author of the file. Claimed and stored
+sizes are compared.
 """
 
 import os
-import pickle
+import tarfile
 import warnings
 import zipfile
 from pathlib import Path
@@ -17,6 +18,7 @@ import torch
 from mmlinattn.utils.files import whole_file
 
 from . import unpickler
+from .storages import Storages
 
 TRUST = 'MMLINATTN_TRUST'
 ZIP = b'PK\x03\x04'
@@ -48,8 +50,9 @@ def read_file(
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the file is of another kind, is cut off, holds anything but a
-            dict, or holds more than plain data and is not trusted.
+        ValueError: If the file is of another kind, is cut off, claims more numbers than
+            it holds, holds anything but a dict, or holds more than plain data and is
+            not trusted.
         ImportError: If it is a .safetensors file and the package is missing.
     """
     path = Path(path).expanduser()
@@ -60,15 +63,16 @@ def read_file(
     if path.suffix == '.safetensors':
         return read_safetensors(path, name)
     check_format(path, head, name)
-    module = pickle if trust or trusted() else unpickler
+    trust = trust or trusted()
     try:
+        storages = Storages(path, is_zip=head.startswith(ZIP))
         with warnings.catch_warnings():
             # torch 2.1 warns of its own code
             warnings.filterwarnings('ignore', 'TypedStorage is deprecated')
             loaded = torch.load(
                 str(path),
                 map_location='cpu',
-                pickle_module=module,
+                pickle_module=unpickler.make_module(storages, trust),
                 weights_only=False,  # `unpickler` is stricter, in every version
             )
     except unpickler.ForbiddenClass as error:
@@ -91,7 +95,7 @@ def read_file(
 
 def check_format(path: Path, head: bytes, name: str) -> None:
     """Raise an error for a file that torch.save did not write, before unpickling it."""
-    if head.startswith(LEGACY):
+    if head.startswith(LEGACY) and not tarfile.is_tarfile(path):
         return
     if not head.startswith(ZIP):
         what = 'is empty' if not head else 'is not a file of torch.save or safetensors'

@@ -1,15 +1,20 @@
 """Unpickles checkpoints without running code in them.
 
 torch.load(weights_only=True) does so for tensors and plain data, but torch 2.1 can't
-allow the classes that MMEngine writes beside them. torch.load takes this module as its
-``pickle_module``. In every version, it looks up a name in a list of functions and
-classes that only build data.
+allow the classes that MMEngine writes beside them. torch.load takes :func:`make_module`
+as its ``pickle_module``. In every version, it looks up a name in a list of functions
+and classes that only build data, and compares claimed with stored sizes.
 """
 
 import pickle
+from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import torch
+
+from .storages import REBUILDERS as CHECKED
+from .storages import Storages
 
 NUMPY_CORE = ('numpy.core', 'numpy._core')
 REBUILDERS = (
@@ -22,6 +27,7 @@ BUFFER = 'mmengine.logging.history_buffer.HistoryBuffer'
 # methods that are part of a written HistoryBuffer
 STATISTICS = ('current', 'max', 'mean', 'min')
 GETATTR = ('builtins.getattr', '__builtin__.getattr')
+NEW_ARRAY = tuple(f'{core}.multiarray._reconstruct' for core in NUMPY_CORE)
 ALLOWED = {
     'argparse.Namespace',
     # protocol 2 writes bytes this way
@@ -41,8 +47,6 @@ ALLOWED = {
     BUFFER,
     *(f'{BUFFER}.{name}' for name in STATISTICS),
     'numpy.dtype',
-    'numpy.ndarray',
-    *(f'{core}.multiarray._reconstruct' for core in NUMPY_CORE),
     *(f'{core}.multiarray.scalar' for core in NUMPY_CORE),
     *(f'torch._utils.{name}' for name in REBUILDERS),
     'torch.Size',
@@ -56,7 +60,20 @@ class Options(dict):
     """Stands for the config that the code of Swin and its descendants saves."""
 
 
-STAND_INS = {'yacs.config.CfgNode': Options}
+class Uncallable:
+    """Stands for a class that a file may name, but not call: a call of the class would
+    return memory that nobody fills."""
+
+    __slots__ = ()
+
+
+UNTYPED, ARRAY = Uncallable(), Uncallable()
+STAND_INS = {
+    'yacs.config.CfgNode': Options,
+    'torch.UntypedStorage': UNTYPED,
+    'torch.storage.UntypedStorage': UNTYPED,
+    'numpy.ndarray': ARRAY,
+}
 
 
 class ForbiddenClass(pickle.UnpicklingError):
@@ -68,11 +85,10 @@ class ForbiddenClass(pickle.UnpicklingError):
 
 
 def is_allowed(module: str, name: str) -> bool:
-    """True for a class or function that only builds data."""
-    if module in ('torch', 'torch.cuda', 'torch.storage') and name.isidentifier():
-        attribute = getattr(torch, name, None)
-        if isinstance(attribute, torch.dtype) or name.endswith('Storage'):
-            return True
+    """True for a class or function that only builds data. Storages of types such as
+    FloatStorage do not come here, because torch reads their names itself."""
+    if module == 'torch' and isinstance(getattr(torch, name, None), torch.dtype):
+        return True
     return f'{module}.{name}' in ALLOWED
 
 
@@ -89,8 +105,34 @@ def get_statistic(owner: type, name: str) -> Any:
 _Unpickler: Any = pickle._Unpickler  # its methods have no types
 
 
-class Unpickler(_Unpickler):
-    """An unpickler of the names in ALLOWED, of storages and of types of tensors.
+class CheckedUnpickler(_Unpickler):
+    """An unpickler of any names, whose tensors are inside of what a file stores."""
+
+    storages: Storages
+
+    def find_class(self, module: str, name: str) -> Any:
+        return CHECKED.get(f'{module}.{name}') or super().find_class(module, name)
+
+    @property
+    def persistent_load(self) -> Callable[[Any], Any]:
+        """torch's function from a claim to a storage, behind a check of the claim."""
+        return self.load_storage
+
+    @persistent_load.setter
+    def persistent_load(self, load: Callable[[Any], Any]) -> None:
+        def load_storage(claim: Any) -> Any:
+            if isinstance(claim, tuple):
+                claim = tuple(
+                    torch.UntypedStorage if part is UNTYPED else part for part in claim
+                )
+            self.storages.check_claim(claim)
+            return load(claim)
+
+        self.load_storage = load_storage
+
+
+class Unpickler(CheckedUnpickler):
+    """An unpickler of the names in ALLOWED and STAND_INS and of types of tensors.
 
     Attributes are set only on objects that the file makes, never on those that it finds
     by name. Only the unpickler in Python can check that.
@@ -103,9 +145,18 @@ class Unpickler(_Unpickler):
             return get_statistic
         if f'{module}.{name}' in STAND_INS:
             return STAND_INS[f'{module}.{name}']
+        if f'{module}.{name}' in NEW_ARRAY:
+            return self.reconstruct
         if not is_allowed(module, name):
             raise ForbiddenClass(f'{module}.{name}')
         return super().find_class(module, name)
+
+    def reconstruct(self, kind: Any, shape: Any, dtype: Any) -> Any:
+        """The empty array, as which every array of NumPy begins in a pickle."""
+        if kind is not ARRAY or shape != (0,):
+            raise ForbiddenClass(f'NumPy array of shape {shape} without numbers')
+        array = super().find_class('numpy', 'ndarray')
+        return array(shape, dtype)
 
     def load_build(self) -> None:
         if callable(self.stack[-2]):
@@ -115,6 +166,24 @@ class Unpickler(_Unpickler):
     dispatch[pickle.BUILD[0]] = load_build
 
 
-def load(file: Any, **options: Any) -> Any:
-    """:func:`pickle.load` with :class:`Unpickler`."""
-    return Unpickler(file, **options).load()
+def make_module(stored: Storages, trust: bool) -> Any:
+    """A stand-in for the module :mod:`pickle`, for the file of these storages.
+
+    Args:
+        stored: The storages of the file.
+        trust: Whether names of any functions and classes are allowed.
+    """
+    base = CheckedUnpickler if trust else Unpickler
+
+    class OfFile(base):  # type: ignore[misc, valid-type]
+        storages = stored
+
+    def load(file: Any, **options: Any) -> Any:
+        loaded = OfFile(file, **options).load()
+        if stored.claimed:  # the list of the storages behind the first pickle
+            stored.check_stored(loaded)
+        return loaded
+
+    module: Any = ModuleType('mmlinattn_pickle')
+    module.Unpickler, module.load = OfFile, load
+    return module

@@ -1,9 +1,13 @@
 """Predictor and its command on small files of ONNX operators, without torch."""
 
+import errno
+import itertools
 import json
 import re
+import resource
 import shutil
 import sys
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -324,6 +328,204 @@ def test_a_photo_that_fails_costs_only_itself(predict, monkeypatch):
     code, said, found = predict()
     assert code == 0 and list(found) == ['more/b.jpg']
     assert re.search('not predicted: .*a.png: 20 x 12 pixels: a dimension of 0', said)
+
+
+@pytest.mark.skipif(not Path('/proc/self/statm').exists(), reason='needs Linux')
+def test_memory_does_not_grow_with_sizes(tmp_path):
+    """ONNX Runtime's patterns for 200 sizes of images would stay in memory: 5 MB of
+    this graph of 500 operators."""
+    helper, types = onnx.helper, onnx.TensorProto
+    names = [f'x{i}' for i in range(500)]
+    nodes = [helper.make_node('Cast', ['image'], ['floats'], to=types.FLOAT)]
+    nodes += [helper.make_node('Add', ['floats', f'{x}_'], [x]) for x in names]
+    nodes += [helper.make_node('Sum', names, ['sum'])]
+    nodes += [helper.make_node('ReduceMean', ['sum'], ['scores'], axes=[0, 1])]
+    constants = [
+        helper.make_tensor(f'{x}_', types.FLOAT, [], [float(i)])
+        for i, x in enumerate(names)
+    ]
+    describe = helper.make_tensor_value_info
+    image = describe('image', types.UINT8, ['height', 'width', 3])
+    scores = describe('scores', types.FLOAT, [1, 1, 3])
+    graph = helper.make_graph(nodes, 'many', [image], [scores], constants)
+    opsets = [helper.make_opsetid('', 17)]
+    onnx.save(
+        helper.make_model(graph, opset_imports=opsets, ir_version=8),
+        tmp_path / 'm.onnx',
+    )
+    model = Predictor(tmp_path / 'm.onnx', threads=1)
+
+    def pages():
+        return int(Path('/proc/self/statm').read_text().split()[1])
+
+    for side in range(200, 220):
+        model(np.zeros((side, 2, 3), np.uint8))
+    before = pages()
+    for side in range(1, 201):
+        scores = model(np.zeros((side, 2, 3), np.uint8))['scores']
+        assert scores.ravel() == pytest.approx(124750, rel=1e-4)
+    assert (pages() - before) * resource.getpagesize() < 2 * 2**20
+
+
+def kill_at(monkeypatch, count):
+    """Lets the process end, as by SIGKILL, before it writes its next picture."""
+    save = predictor.save_png
+    left = itertools.count(-count)
+
+    def save_or_die(*args):
+        if next(left) >= 0:
+            raise Killed
+        save(*args)
+
+    monkeypatch.setattr(predictor, 'save_png', save_or_die)
+    # an end by SIGKILL writes nothing
+    monkeypatch.setattr(predictor.Folder, 'save', save_unless_killed)
+
+
+class Killed(BaseException):
+    """Stands for the end of a process."""
+
+
+SAVE = predictor.Folder.save
+
+
+def save_unless_killed(self):
+    if not isinstance(sys.exc_info()[1], Killed):
+        SAVE(self)
+
+
+def test_a_killed_command_goes_on(predict, photos, tmp_path, monkeypatch):
+    """It keeps what was predicted, and makes nothing twice."""
+    for name in 'cdef':
+        shutil.copy(photos / 'a.png', photos / f'{name}.png')
+    whole, out = tmp_path / 'whole', tmp_path / 'out'
+    _, _, expected = predict()
+    out.rename(whole)
+    for count, left in ((2, 4), (3, 1)):
+        with monkeypatch.context() as patch:
+            kill_at(patch, count)
+            with pytest.raises(Killed):
+                predict()
+        assert not list(out.rglob('.*.part'))
+        with (out / predictor.LOG).open('a') as file:
+            file.write('["half of a line')  # of a kill while it was written
+        assert len(predictor.Folder.read(out).predictions) == 6 - left
+    _, said, found = predict()
+    assert '5 images are predicted already, 1 remain' in said
+    assert found == expected and not (out / predictor.LOG).exists()
+    files = [{x.relative_to(y) for x in y.rglob('*')} for y in (out, whole)]
+    assert files[0] == files[1]
+
+
+def test_predictions_of_two_models_are_never_mixed(
+    predict, photos, tmp_path, monkeypatch
+):
+    """A kill while one's predictions replace another's leaves none or its own."""
+    out = tmp_path / 'out'
+    predict()
+    for options, outputs in (
+        (['--overwrite'], dict(scores=np.float32([1]))),
+        (['--overwrite', '--threshold', '0.8'], FOUND),
+        (['--threshold', '0.7'], FOUND),
+    ):
+        with monkeypatch.context() as patch:
+            kill_at(patch, 1)
+            with pytest.raises(Killed):
+                predict(*options, outputs=outputs)
+        assert not (out / predictor.RESULT).exists()
+        assert list(predictor.Folder.read(out).predictions) == ['a.png']
+        options = [x for x in options if x != '--overwrite']
+        _, said, found = predict(*options, outputs=outputs)
+        assert '1 images are predicted already, 1 remain' in said
+        assert len(found) == 2
+
+
+@pytest.mark.parametrize('step', ('_write_result', '_write_record', '_remove_log'))
+@pytest.mark.parametrize('options', ([], ['--overwrite', '--threshold', '0.7']))
+def test_a_kill_between_files_loses_nothing(
+    step, options, predict, photos, tmp_path, monkeypatch
+):
+    """Whichever file is the last that is written at the end."""
+    predict(*options[1:])
+    Image.new('RGB', (9, 9)).save(photos / 'new.png')
+
+    def die(self):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        begin = predictor.Folder.begin
+
+        def begin_then_die(self):
+            begin(self)
+            patch.setattr(predictor.Folder, step, die)
+
+        patch.setattr(predictor.Folder, 'begin', begin_then_die)
+        with pytest.raises(Killed):
+            predict(*options)
+    threshold = 0.7 if options else 0.3
+    found = predictor.Folder.read(tmp_path / 'out')
+    assert found.threshold == threshold and 'new.png' in found.predictions
+    _, said, found = predict(*options[1:])
+    # a changed threshold's predictions are made again, but those of this run
+    assert '3 images are predicted already' in said
+    assert len(found) == 3
+
+
+def test_predictions_of_other_programs(photos, tmp_path, capsys):
+    """A predictions.json that this command did not write is neither read nor replaced,
+    and photos beside it are photos."""
+    path = write_file(tmp_path / 'm.onnx', scores=np.float32([0.5]))
+    out = tmp_path / 'out'
+    out.mkdir()
+    for content, record in (
+        ('[{"image_id": 1}]', None),
+        ('{"a.png": 1}', None),
+        ('{"a.png": {"objects": []}}', '{"model": "theirs"}'),
+        ('{', '[]'),
+    ):
+        (out / 'predictions.json').write_text(content)
+        if record:
+            (out / 'made_with.json').write_text(record)
+        for options in ([], ['--overwrite']):
+            with pytest.raises(SystemExit, match='2'):
+                predictor.main([path, str(photos), '--out', str(out), *options])
+            assert 'give another --out' in capsys.readouterr().err
+            assert (out / 'predictions.json').read_text() == content
+    shutil.copy(out / 'predictions.json', photos)
+    predictor.main([path, str(photos), '--out', str(tmp_path / 'new')])
+    found = json.loads((tmp_path / 'new/predictions.json').read_text())
+    assert list(found) == ['a.png', 'more/b.jpg']
+
+
+def test_a_full_disk_costs_a_line(predict, photos, tmp_path, monkeypatch, capsys):
+    """What was predicted before stays, and the same command goes on."""
+    path = write_file(tmp_path / 'm.onnx', **FOUND)
+    write, count = Path.replace, itertools.count()
+
+    def replace(self, target):
+        if next(count) >= 2:  # the record and a picture fit
+            raise OSError(errno.ENOSPC, 'No space left on device', str(target))
+        return write(self, target)
+
+    monkeypatch.setattr(Path, 'replace', replace)
+    with pytest.raises(SystemExit, match='2'):
+        predictor.main([path, str(photos), '--out', str(tmp_path / 'out')])
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert 'No space left on device' in line and 'the same command goes on' in line
+    monkeypatch.undo()
+    assert not list(tmp_path.rglob('.*.part'))
+    code, said, found = predict()
+    assert code == 0 and '1 images are predicted already' in said and len(found) == 2
+
+
+@pytest.mark.parametrize('value', ('nan', '-0.1', '1.5', 'inf', 'high'))
+def test_thresholds_that_are_none(value, tmp_path, photos, capsys):
+    path = write_file(tmp_path / 'm.onnx', **FOUND)
+    with pytest.raises(SystemExit, match='2'):
+        predictor.main([path, str(photos), '--threshold', value])
+    assert '--threshold' in capsys.readouterr().err.splitlines()[-1]
+    with pytest.raises(ValueError, match='threshold must be a number, got nan'):
+        Predictor(path)(photos / 'a.png', float('nan'))
 
 
 def test_a_gpu_is_used_where_there_is_one(tmp_path, monkeypatch):

@@ -4,9 +4,9 @@ Without a GPU, the meta device stands for one: reading a value of it raises, and
 between it and the CPU is one that a GPU would wait for.
 """
 
+import miniature_backbones as battery
 import pytest
 import torch
-from loading import load_module
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
@@ -14,7 +14,6 @@ from mmlinattn.registry import MODELS
 
 pytestmark = pytest.mark.modern_full
 
-battery = load_module('tests/test_models/test_backbones/test_battery.py')
 CASES = {
     **battery.CASES,
     **{

@@ -1,5 +1,6 @@
 """torch.func through every backbone and every attention, in eval mode."""
 
+import miniature_backbones as battery
 import pytest
 import torch
 from loading import load_module
@@ -10,7 +11,6 @@ from mmlinattn.functional import depthwise_conv2d, newton_pinv
 from mmlinattn.functional.softmax_free.inverse import cholesky_solve
 from mmlinattn.registry import MODELS
 
-battery = load_module('tests/test_models/test_backbones/test_battery.py')
 zoo = load_module('tests/test_models/test_attentions/test_zoo.py')
 
 

@@ -8,10 +8,11 @@ import cv2
 import numpy as np
 import pytest
 import torch
+from matplotlib.figure import Figure
 from PIL import Image
 
 from analysis_tools import compare_predictions
-from mmlinattn_tools import pictures
+from mmlinattn_tools import figures, pictures
 from mmlinattn_tools.photo_files import find_photos
 
 pytestmark = pytest.mark.openmmlab
@@ -170,6 +171,85 @@ def test_a_photo_that_fails_costs_only_itself(tmp_path, image, capsys, error_of)
     assert labels.shape == (60, 90) and labels.max() < 4
     line = error_of(compare_predictions.main, [*argv, '--image', f'{photos}/thin.png'])
     assert 'thin.png: not predicted: ' in line
+
+
+class Killed(BaseException):
+    """Stands for the end of a process."""
+
+
+@pytest.mark.parametrize('name', ['save_picture', 'save_label_map', 'save'])
+def test_a_killed_command_goes_on(tmp_path, name, capsys, monkeypatch):
+    """Whatever it wrote last: the next run makes what is missing, and no more."""
+    config = models.write_config(tmp_path, 'segmentor', 'segmentor')
+    for i in range(3):
+        models.write_image(tmp_path / f'photos/{i}.png')
+    out = tmp_path / 'out'
+    argv = config, '--image', str(tmp_path / 'photos'), '--out', str(out)
+    write, count = getattr(compare_predictions, name), iter(range(9))
+
+    def die(*args):
+        if next(count) == 1:
+            raise Killed
+        write(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(compare_predictions, name, die)
+        with pytest.raises(Killed):
+            compare_predictions.main(argv)
+    assert [x.name for x in out.glob('*.json')] == ['0_predictions.json']
+    (out / '.1_labels.png.01234567.part').touch()  # half of a file
+    compare_predictions.main(argv)
+    assert '1 images are predicted already, 2 remain' in capsys.readouterr().out
+    kinds = ('labels.png', 'predictions.json', 'predictions.png')
+    assert {x.name for x in out.iterdir()} == {
+        f'{i}_{kind}' for i in range(3) for kind in kinds
+    }
+
+
+def test_numbers_never_stand_beside_another_models_picture(
+    tmp_path, image, monkeypatch
+):
+    one, two = (models.write_config(tmp_path, name) for name in ('one', 'two'))
+    out = tmp_path / 'out'
+    rest = '--image', image, '--out', str(out)
+    compare_predictions.main([one, *rest])
+
+    def die(*args):
+        raise Killed
+
+    monkeypatch.setattr(compare_predictions, 'save', die)
+    with pytest.raises(Killed):
+        compare_predictions.main([two, *rest, '--overwrite'])
+    assert [x.name for x in out.iterdir()] == ['square_predictions.png']
+
+
+@pytest.mark.parametrize('kind', ['picture', 'figure', 'numbers'])
+def test_files_are_whole_or_as_they_were(tmp_path, kind, monkeypatch):
+    path = tmp_path / ('a.json' if kind == 'numbers' else 'a.png')
+    path.write_bytes(b'as it was')
+
+    def half(self, place, *args, **kwargs):
+        Path(place).write_bytes(b'half')
+        raise Killed
+
+    names = dict(picture=(Image.Image, 'save'), figure=(Figure, 'savefig'))
+    contents = dict(picture=Image.new('L', (9, 9)), figure=Figure(), numbers={})
+    write = pictures.save_picture if kind == 'picture' else figures.save
+    with monkeypatch.context() as patch:
+        if kind == 'numbers':
+            patch.setattr(Path, 'write_text', half_of_text)
+        else:
+            patch.setattr(*names[kind], half)
+        with pytest.raises(Killed):
+            write(contents[kind], path)
+    assert path.read_bytes() == b'as it was' and len(list(tmp_path.iterdir())) == 1
+    write(contents[kind], path)
+    assert path.read_bytes() != b'as it was'
+
+
+def half_of_text(self, text):
+    self.write_bytes(text[:3].encode())
+    raise Killed
 
 
 def test_predictions_of_a_run_are_in_its_folder(tmp_path, image, monkeypatch):

@@ -118,3 +118,31 @@ def test_what_pins_a_release_without_a_wheel_comes_alone(
     monkeypatch.setattr(subprocess, 'run', lambda *args, **kwargs: works)
     make_env.main(['--stack', 'modern'])
     assert [x for x in commands if '--no-deps' in x and 'onedl-mim==' in x]
+
+
+def test_a_killed_run_leaves_no_half(make_env, commands, monkeypatch, capsys):
+    """Half of a stamp is none, and half of a package is no package."""
+    make_env.main([])
+    packages = make_env.ROOT / '.venv/lib/python3.11/site-packages'
+    for name, files in (('whole', ('METADATA', 'INSTALLER')), ('half', ('METADATA',))):
+        (packages / f'{name}-1.0.dist-info').mkdir(parents=True)
+        for file in files:
+            (packages / f'{name}-1.0.dist-info' / file).touch()
+    stamp = make_env.ROOT / '.venv/make-env.json'
+    stamp.write_text(stamp.read_text()[:20])
+    make_env.main([])
+    assert len(commands) == 8 and json.loads(stamp.read_text())
+    assert [x.name for x in packages.iterdir()] == ['whole-1.0.dist-info']
+    assert 'half of a package is installed again: half-1.0' in capsys.readouterr().out
+    before = stamp.read_text()
+
+    def write(self, text):
+        with self.open('w') as file:
+            file.write(text[:9])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(stamp), 'write_text', write)
+    (make_env.ROOT / 'mmlinattn' / 'new.py').touch()
+    with pytest.raises(SystemExit, match='130'):
+        make_env.main([])
+    assert stamp.read_text() == before

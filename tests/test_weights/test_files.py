@@ -190,6 +190,105 @@ def test_getattr_is_for_statistics_alone(path, arguments):
         read_file(str(path))
 
 
+# ------------------------------------------------- memory that is not in the file
+CLAIMED = [
+    # claimed numbers, shape, strides, what is said of the three that are stored
+    (40, (40,), (1,), 'claims 160 bytes, and the file holds'),
+    (10**9, (3,), (1,), 'claims 4000000000 bytes'),
+    (2**62, (3,), (1,), 'claims'),
+    (-1, (0,), (1,), 'claims -4 bytes'),
+    (3, (40,), (1,), r'\(40,\) needs 40 numbers, and its storage has 3'),
+    (3, (2,), (3,), 'needs 4 numbers, and its storage has 3'),
+    (3, (2**62, 4), (4, 2**62), 'numbers, and its storage has 3'),
+    (3, (3,), (-1,), 'and its storage has 3'),
+]
+
+
+def forge(path, legacy, claimed, shape, strides, key='0'):
+    """Writes a file with a storage of three numbers, and a tensor in it that claims
+    more."""
+    storage = object()
+
+    class Pickler(pickle._Pickler):
+        def persistent_id(self, item):
+            if item is storage:
+                view = (None,) * legacy
+                return 'storage', torch.FloatStorage, key, 'cpu', claimed, *view
+
+    buffer = io.BytesIO()
+    rest = 0, shape, strides, False, OrderedDict()
+    tensor = Call(torch._utils._rebuild_tensor_v2, storage, *rest)
+    Pickler(buffer, 2).dump(dict(a=tensor))
+    if not legacy:
+        with zipfile.ZipFile(path, 'w') as archive:
+            archive.writestr('x/data.pkl', buffer.getvalue())
+            archive.writestr('x/version', '3\n')
+            archive.writestr('x/data/0', bytes(12))
+        return
+    system = dict(protocol_version=1001, little_endian=True, type_sizes={})
+    heads = 0x1950A86A20F9469CFC6C, 1001, system  # as torch.save writes them
+    parts = [pickle.dumps(head, 2) for head in heads] + [buffer.getvalue()]
+    parts += [pickle.dumps(['0'], 2), (3).to_bytes(8, 'little'), bytes(12)]
+    path.write_bytes(b''.join(parts))
+
+
+@pytest.mark.parametrize('trusted', ['0', '1'])
+@pytest.mark.parametrize('legacy', [False, True])
+def test_foreign_memory_is_not_read(path, legacy, trusted, monkeypatch):
+    """A file that claims more numbers than it stores, in either format."""
+    monkeypatch.setenv('MMLINATTN_TRUST', trusted)
+    forge(path, legacy, 3, (3,), (1,))
+    assert read_file(path)['a'].tolist() == [0, 0, 0]
+    for claimed, shape, strides, message in CLAIMED:
+        forge(path, legacy, claimed, shape, strides)
+        if legacy and claimed == 40:  # fewer bytes than its pickle has
+            message = 'cannot be read'
+        with pytest.raises(ValueError, match=message):
+            read_file(path)
+    forge(path, legacy, 3, (3,), (1,), key='1')
+    with pytest.raises(ValueError, match="storage '1' (claims|is not stored)"):
+        read_file(path)
+
+
+@pytest.mark.parametrize(
+    'function, arguments',
+    [
+        (torch.UntypedStorage, (1000,)),
+        (torch.storage.TypedStorage, (1000,)),
+        (np.ndarray, ((1000,),)),
+        (np.zeros(3).__reduce__()[0], (np.ndarray, (1000,), b'd')),
+    ],
+)
+def test_memory_that_nobody_fills(path, function, arguments):
+    """Calls of classes that a file names beside its tensors."""
+    torch.save(dict(WEIGHTS, hidden=Call(function, *arguments)), path)
+    with pytest.raises(ValueError, match='holds more than weights|cannot be read'):
+        read_file(path)
+
+
+def test_storages_of_all_kinds(path):
+    """Views, empty tensors, one storage twice, storages without a type."""
+    base = torch.arange(24.0)
+    content = dict(
+        view=base[4:20:3],
+        matrix=base.view(4, 6).T,
+        whole=base,
+        empty=torch.zeros(0, 5),
+        scalar=torch.tensor(3, dtype=torch.int8),
+        flags=torch.tensor([True, False]),
+        complex=torch.ones(2, dtype=torch.complex64),
+        half=torch.ones(3, dtype=torch.bfloat16),
+        expanded=torch.ones(1).expand(7),
+    )
+    for new in (True, False):
+        torch.save(content, path, _use_new_zipfile_serialization=new)
+        read = read_file(path)
+        assert all(read[key].equal(value) for key, value in content.items())
+    raw = torch.arange(9, dtype=torch.uint8)
+    torch.save(dict(raw=raw.untyped_storage()), path)
+    assert bytes(read_file(path)['raw']) == bytes(range(9))
+
+
 def cut_off(share, legacy):
     buffer = io.BytesIO()
     content = {'a': torch.zeros(5000)}

@@ -50,6 +50,7 @@ from mmlinattn.deployment.predictor import above, as_json, state_of
 from mmlinattn.engine.preflight import build_model, error_in
 from mmlinattn.utils import load_config
 from mmlinattn.utils.faults import is_own_fault
+from mmlinattn.utils.files import DRAFTS
 from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import load_safely
 from mmlinattn_tools.figures import save
@@ -273,7 +274,7 @@ class Outputs:
 
     def write(self, comparison: Comparison) -> None:
         """Writes predictions; the numbers are the last, which say that all is there."""
-        self.numbers.parent.mkdir(parents=True, exist_ok=True)
+        self.numbers.unlink(missing_ok=True)  # they may be of other models
         for i, label_map in comparison.label_maps.items():
             save_label_map(label_map, self.label_maps[i])
         save_picture(comparison.picture, self.picture)
@@ -352,6 +353,8 @@ def run(args: argparse.Namespace) -> None:
         Subject(config, checkpoint, device)
         for config, checkpoint in zip(args.configs, checkpoints)
     ]
+    for draft in args.out.glob(DRAFTS):  # of a process that was killed
+        draft.unlink(missing_ok=True)
     left = find_left(photos, subjects, args)
     failed = predict_all(left, subjects, args, len(photos))
     text = f', {failed} could not be predicted' if failed else ''

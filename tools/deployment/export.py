@@ -100,7 +100,7 @@ def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
         'output, or with --whole of a metric besides its last digit; default: 1e-4, or '
         '1e-2 with --half'
     )
-    add('--tolerance', type=float, help=text)
+    add('--tolerance', type=cli.number(float, 0, math.inf), help=text)
     for option, text in FLAGS.items():
         add(option, action='store_true', help=text)
     cli.add_overwrite(parser)
@@ -317,6 +317,18 @@ def report_verdict(what: str, difference: float, tolerance: float) -> bool:
     return is_right
 
 
+@contextmanager
+def whole_export(path: Path) -> Iterator[Path]:
+    """Lets a file, and files that the exporter writes beside it, appear when all are
+    whole; the caller writes the yielded one, of the same name."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix='.') as folder:
+        draft = Path(folder, path.name)
+        yield draft
+        for file in sorted(draft.parent.iterdir(), key=lambda file: file == draft):
+            file.replace(path.with_name(file.name))
+
+
 def run(args: argparse.Namespace) -> bool:
     """Writes the file; returns False if it is verified, and differs from its model."""
     path = args.out or Path(Path(args.config).stem + FORMATS[args.format].suffix)
@@ -331,10 +343,9 @@ def run(args: argparse.Namespace) -> bool:
     else:
         model, options = ExportedModel(model), preprocessor_options(cfg)
         notes = {key: value for key, value in options.items() if key in NOTED}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with exporter_errors(args.config):
+    with whole_export(path) as draft, exporter_errors(args.config):
         runner = export(
-            model, path, args.format, tuple(args.shape), notes, stage, args.half
+            model, draft, args.format, tuple(args.shape), notes, stage, args.half
         )
     print(f'{path.name}: {path.stat().st_size / 1e6:.1f} MB')
     if not args.verify:

@@ -96,20 +96,45 @@ def fingerprint(names: Iterable[str]) -> str:
     return digest.hexdigest()
 
 
+def read_stamp(stamp: Path) -> dict[str, str]:
+    """What an environment was made of, {} for none or half of a stamp."""
+    try:
+        return json.loads(stamp.read_text())
+    except (OSError, ValueError):
+        return {}
+
+
+def write_stamp(stamp: Path, content: dict[str, str]) -> None:
+    """Writes a stamp, whole or not at all."""
+    draft = stamp.with_suffix('.part')
+    draft.write_text(json.dumps(content))
+    draft.replace(stamp)
+
+
+def remove_halves(folder: Path) -> None:
+    """Removes the records of packages whose installation was killed, which pip would
+    take for installed ones; it writes INSTALLER behind a package's files."""
+    for record in folder.glob('lib/python*/site-packages/*.dist-info'):
+        if not (record / 'INSTALLER').exists():
+            print(f'half of a package is installed again: {record.stem}')
+            shutil.rmtree(record)
+
+
 def make(stack: str, base: Command) -> None:
     """Brings the environment of a stack up to date."""
     folder, requirements = ROOT / STACKS[stack].folder, f'requirements/{stack}.txt'
     python, stamp = folder / 'bin' / 'python', folder / 'make-env.json'
     pip = (python, '-m', 'pip', '--disable-pip-version-check')
-    done = json.loads(stamp.read_text()) if stamp.exists() else {}
+    done = read_stamp(stamp)
     wanted = dict(stack=fingerprint([requirements]), package=fingerprint(SOURCES))
     if done.get('stack') != wanted['stack']:
         if not (folder / 'bin' / 'pip').exists():
             run(base, '-m', 'venv', folder)
+        remove_halves(folder)
         run(*pip, 'install', '-r', ROOT / requirements)
         if STACKS[stack].alone:
             run(*pip, 'install', '--no-deps', *STACKS[stack].alone)
-        stamp.write_text(json.dumps(dict(wanted, package='')))
+        write_stamp(stamp, dict(wanted, package=''))
     if done != wanted:
         with tempfile.TemporaryDirectory() as copy:
             # mim would take what a build leaves in the tree for the package
@@ -123,7 +148,7 @@ def make(stack: str, base: Command) -> None:
             run(*pip, 'install', '--quiet', *options, copy)
         # for what imports mmdet or mmseg before us
         run(python, '-I', '-m', 'mmlinattn.ops', '--install')
-        stamp.write_text(json.dumps(wanted))
+        write_stamp(stamp, wanted)
     print(f'{folder.name} is {"up to date" if done == wanted else "ready"}')
 
 

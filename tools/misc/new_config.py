@@ -40,7 +40,13 @@ from rich.console import Console
 from rich.table import Table
 
 from mmlinattn_tools.label_files import RECORD, note_files
-from mmlinattn_tools.own_config import TASKS, Choices, Devices, write_config
+from mmlinattn_tools.own_config import (
+    TASKS,
+    Choices,
+    Devices,
+    whole_config,
+    write_config,
+)
 from mmlinattn_tools.own_data import Note, Options, OwnData, write
 
 CLASSES = 60  # in the table on the screen
@@ -147,10 +153,11 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
         devices = find_devices()
         config = write_config(data, Choices.from_args(args), lists, devices)
         report(data, [*data.notes, *config.notes])
-        cli.claim_folder(lists, RECORD)
-        write(data, lists)
-        note_files(data.label_files, lists)
-        out.write_text(config.source, 'utf-8')
+        cli.check_claim(lists, RECORD)
+        with whole_config(out, lists) as (draft, folder):
+            write(data, folder)
+            note_files(data.label_files, folder)
+            draft.write_text(config.source, 'utf-8')
         if args.show:
             from mmlinattn_tools.own_data.pictures import show
 

@@ -154,15 +154,21 @@ def protect(args: argparse.Namespace, *paths: Path) -> None:
                         raise FileExistsError(text)
 
 
-def claim_folder(folder: Path, record: str) -> None:
-    """Marks a folder as a tool's own by a file in it, unless it holds others' files."""
-    if (folder / record).is_file():
+def check_claim(folder: Path, record: str) -> None:
+    """Raises a FileExistsError for a folder that holds others' files, without the file
+    that marks it as a tool's own."""
+    if (folder / record).is_file() or not folder.is_dir():
         return
-    if folder.is_dir() and any(folder.iterdir()):
+    if any(folder.iterdir()):
         raise FileExistsError(
             f'{folder} is not an empty folder and was not written by this tool: give '
             'another --out'
         )
+
+
+def claim_folder(folder: Path, record: str) -> None:
+    """Marks a folder as a tool's own by a file in it, unless it holds others' files."""
+    check_claim(folder, record)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / record).write_text('{}')
 

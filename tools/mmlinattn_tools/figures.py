@@ -7,7 +7,7 @@ from typing import Any, Union
 import numpy as np
 from matplotlib.figure import Figure
 
-from mmlinattn.utils.files import MARK
+from mmlinattn.utils.files import MARK, whole_file
 
 # Settings of matplotlib while a command draws; none changes the drawings of the mm
 # libraries on images.
@@ -38,9 +38,12 @@ def picture_grid(
 
 
 def save(content: Union[Figure, dict[str, Any]], path: Path) -> None:
-    """Writes a figure, or numbers and arrays as JSON, with the mark of our files."""
-    if isinstance(content, Figure):
-        content.savefig(path, metadata=dict(Software=MARK))
-    else:
-        numbers = dict(about=MARK, **content)
-        path.write_text(json.dumps(numbers, default=np.ndarray.tolist) + '\n')
+    """Writes a figure, or numbers and arrays as JSON, with the mark of our files, whole
+    or not at all."""
+    with whole_file(path) as draft:
+        if isinstance(content, Figure):
+            kind = path.suffix[1:] or None
+            content.savefig(draft, format=kind, metadata=dict(Software=MARK))
+        else:
+            numbers = dict(about=MARK, **content)
+            draft.write_text(json.dumps(numbers, default=np.ndarray.tolist) + '\n')

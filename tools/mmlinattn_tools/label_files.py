@@ -9,7 +9,8 @@ from typing import Any
 
 from mmlinattn.utils.files import whole_file
 
-RECORD = 'new_config.json'  # in the folder of a config's data lists
+# in the folder of a config's data lists, and marks it as this tool's own
+RECORD = 'new_config.json'
 KEY = 'label_files'
 
 

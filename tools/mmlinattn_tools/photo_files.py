@@ -62,7 +62,8 @@ def read_record(file: Path) -> Optional[dict[str, Any]]:
         record = json.loads(file.read_text('utf-8'))
     except (OSError, RecursionError, ValueError):
         return None
-    return record if isinstance(record, dict) and 'models' in record else None
+    ours = isinstance(record, dict) and record.get('about') == MARK
+    return record if ours and 'models' in record else None
 
 
 def is_done(

@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw, ImageFont
 from PIL.PngImagePlugin import PngInfo
 
 from mmlinattn.deployment.predictor import gray_image
-from mmlinattn.utils.files import MARK
+from mmlinattn.utils.files import MARK, whole_file
 
 NARROWEST, WIDEST = 400, 1000  # pixels of a panel; a picture has at most the last
 FONT = 16
@@ -152,10 +152,11 @@ def shorten(text: str, width: int) -> str:
 
 
 def save_picture(picture: Image.Image, path: Path) -> None:
-    """Writes a PNG file with the mark of our files."""
+    """Writes a PNG file with the mark of our files, whole or not at all."""
     mark = PngInfo()
     mark.add_text('Software', MARK)
-    picture.save(path, pnginfo=mark, compress_level=3)
+    with whole_file(path) as draft:
+        picture.save(draft, format='PNG', pnginfo=mark, compress_level=3)
 
 
 def save_label_map(labels: np.ndarray, path: Path) -> None:

@@ -1,6 +1,7 @@
 """Code that training and testing share."""
 
 import argparse
+import logging
 import os
 import os.path as osp
 import re
@@ -43,6 +44,7 @@ from .library_options import set_loader_defaults
 from .processes import use_cpus
 from .run_arguments import is_first_process, note, warn
 from .screen import Brief
+from .work_dir import raise_full_disk
 
 # names of arrays of Predictor, and those of the libraries
 INSTANCES = dict(boxes='bboxes', scores='scores', labels='labels', masks='masks')
@@ -195,7 +197,10 @@ def make_runner(cfg: Config) -> Runner:
     use_cpus(cfg)
     # MMEngine's log writes to what is sys.stdout while a runner is made
     with redirect_stdout(Brief(sys.stdout)):
-        return RUNNERS.build(cfg) if 'runner_type' in cfg else Runner.from_cfg(cfg)
+        build = RUNNERS.build if 'runner_type' in cfg else Runner.from_cfg
+        runner = build(cfg)
+    raise_full_disk(getattr(runner, 'logger', logging.root))
+    return runner
 
 
 def begin_run(cfg: Config) -> None:

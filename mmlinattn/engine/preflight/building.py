@@ -17,6 +17,7 @@ from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import DownloadError
 
 from .maps import check_channels, check_levels
+from .recognizers import check_recognizer
 
 # Errors of the libraries for a config that can't be built, or can't run at a size.
 LIBRARY_ERRORS = (
@@ -71,6 +72,7 @@ def build_model(cfg: Config) -> nn.Module:
             model = MODELS.build(model)
     with inner_keys(cfg.model):
         check_channels(core_of(model))
+    check_recognizer(model)
     return model
 
 

@@ -10,6 +10,9 @@ from torch import Tensor, nn
 
 from mmlinattn.registry import build_model
 
+# the largest bias that leaves a token out: float16 has no -1e9
+LEFT_OUT = -1e4
+
 
 class MultiheadSelfAttention(nn.Module):
     """Any of our attentions with the interface of :class:`torch.nn.MultiheadAttention`,
@@ -60,15 +63,17 @@ class MultiheadSelfAttention(nn.Module):
             query (Tensor): (N, B, C), or (B, N, C) with ``batch_first``; there is
                 always a batch.
             key, value (Tensor, optional): The query.
-            key_padding_mask (Tensor, optional): (B, N); tokens that are True, or -inf,
-                are left out: the result is that of each sequence alone, and 0 for
-                them. Images with the same number of tokens are computed together.
+            key_padding_mask (Tensor, optional): (B, N), bool or float; tokens that are
+                True, or -1e4 or less, are left out: the result is that of each sequence
+                alone, and 0 for them. Others are False or 0. Images with the same
+                number of tokens are computed together.
             need_weights, average_attn_weights: Without effect.
             attn_mask, is_causal: Refused.
 
         Raises:
             ValueError: If there is no batch, if keys or values are not the query, if
-                there is a mask of pairs of tokens, or one of the tokens of a map.
+                there is a mask of pairs of tokens, one of the tokens of a map, or one
+                of another dtype, shape, or with other values.
         """
         if query.dim() != 3:
             raise ValueError(
@@ -92,6 +97,34 @@ class MultiheadSelfAttention(nn.Module):
             out = self.attend_to_sequences(x, key_padding_mask)
         return out if self.batch_first else out.transpose(0, 1), None
 
+    @staticmethod
+    def left_out(mask: Tensor, shape: torch.Size) -> Tensor:
+        """True for the tokens that a mask of this shape leaves out.
+
+        Raises:
+            ValueError: If the mask has another dtype or shape, or biases.
+        """
+        if not (mask.dtype == torch.bool or mask.is_floating_point()):
+            raise ValueError(
+                f'key_padding_mask must be bool or float, got {mask.dtype}: give a '
+                'bool mask that is True for padding'
+            )
+        if mask.shape != shape:
+            raise ValueError(
+                f'key_padding_mask must be (B, N) = {tuple(shape)}, got '
+                f'{tuple(mask.shape)}'
+            )
+        if mask.dtype == torch.bool:
+            return mask
+        is_left_out = mask <= LEFT_OUT
+        biases = mask[~is_left_out & (mask != 0)]
+        if biases.numel():
+            raise ValueError(
+                f'key_padding_mask has {biases[0].item():g}: an attention without '
+                'N x N weights takes no biases; give 0 for tokens and -inf for padding'
+            )
+        return is_left_out
+
     def attend_to_sequences(self, x: Tensor, mask: Tensor) -> Tensor:
         """Sequences (B, N, C), each without its padding, to (B, N, C)."""
         if self.hw_shape is not None:
@@ -99,7 +132,7 @@ class MultiheadSelfAttention(nn.Module):
                 f'key_padding_mask needs sequences, not the tokens of a map of '
                 f'hw_shape={self.hw_shape}'
             )
-        is_token = ~mask if mask.dtype == torch.bool else mask != -torch.inf
+        is_token = ~self.left_out(mask, x.shape[:2])
         lengths, out = is_token.sum(1), torch.zeros_like(x)
         for length in lengths.unique().tolist():
             if length:

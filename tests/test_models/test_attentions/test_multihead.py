@@ -18,7 +18,9 @@ def test_softmax_attention_is_pytorchs():
     ours.attn.proj.load_state_dict(theirs.out_proj.state_dict())
     x = torch.randn(9, 3, 24)
     mask = torch.tensor([9, 6, 6])[:, None] <= torch.arange(9)
-    for padding in (None, mask, torch.zeros(3, 9).masked_fill(mask, -torch.inf)):
+    least = -torch.inf, -1e9, torch.finfo(torch.float32).min
+    biases = [torch.zeros(3, 9).masked_fill(mask, x) for x in least]
+    for padding in (None, mask, *biases):
         out, weights = ours(x, x, x, key_padding_mask=padding)
         expected, _ = theirs(x, x, x, key_padding_mask=padding)
         if padding is not None:
@@ -61,3 +63,22 @@ def test_refused(options, message):
         module(torch.ones(6, 8))
     with pytest.raises(ValueError, match=message):
         module(torch.ones(6, 1, 8), **options)
+
+
+@pytest.mark.parametrize(
+    'mask, message',
+    (
+        (torch.ones(2, 5, dtype=torch.uint8), 'bool or float, got torch.uint8'),
+        (torch.zeros(2, 5, dtype=torch.int64), 'bool or float, got torch.int64'),
+        (torch.full((2, 5), -3.0), 'has -3: .* takes no biases'),
+        (torch.full((2, 5), torch.nan), 'has nan'),
+        (torch.full((2, 5), torch.inf), 'has inf'),
+        (torch.zeros(5), r'must be \(B, N\) = \(2, 5\), got \(5,\)'),
+        (torch.zeros(1, 5).bool(), r'got \(1, 5\)'),
+    ),
+)
+def test_masks_of_other_kinds(mask, message):
+    """They are refused, not taken for none."""
+    module = MultiheadSelfAttention(8, 2, batch_first=True)
+    with pytest.raises(ValueError, match=message):
+        module(torch.ones(2, 5, 8), key_padding_mask=mask)

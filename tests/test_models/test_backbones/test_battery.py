@@ -1,112 +1,37 @@
-"""Properties of every registered backbone; registering a new one tests it."""
+"""Properties of every registered backbone; registering a new one tests it.
+
+test_battery_files.py has compiled and exported models and half precision.
+"""
 
 import copy
-import operator
 from contextlib import nullcontext
 from inspect import signature
 
 import pytest
 import torch
 from deterministic import deterministic_algorithms
+from miniature_backbones import (
+    ALL,
+    BACKBONES,
+    CASES,
+    ONE_STACK,
+    SCALED,
+    UNSCALED,
+    assert_all_close,
+    build,
+    build_like,
+    has_cls_token,
+    images,
+    random_loss,
+    strides,
+)
 from mmengine.model import PretrainedInit
 from mmengine.utils.dl_utils.parrots_wrapper import _BatchNorm
-from rounded_convolutions import RoundedConvolutions
 from torch import nn
 
-from mmlinattn.deployment import ExportedModel, export, parity
-from mmlinattn.deployment.half import half_scopes, halve_file
-from mmlinattn.functional.precision import is_half
-from mmlinattn.models import BaseBackbone, IsotropicTransformer, TransformerBlock
-from mmlinattn.models.backbones.presets import PresetTransformer
+from mmlinattn.models import TransformerBlock
 from mmlinattn.registry import MODELS
 from mmlinattn.weights.pretrained import Comparison
-
-PYRAMID = dict(embed_dims=[8, 16, 24, 32], depths=[1, 2, 1, 1], num_heads=[1, 2, 3, 4])
-PRESET = dict(embed_dims=8, depths=[2, 1, 1, 1], num_heads=[2, 2, 4, 4])
-PLAIN = dict(embed_dims=24, num_layers=4, num_heads=3)
-# options of a miniature of four stages besides the arch of its skeleton
-OPTIONS = {
-    'SOFT': dict(img_size=64),
-    'CaiT': dict(arch=dict(PLAIN, num_class_layers=1)),
-}
-KINDS = {
-    name: kind
-    for name, kind in MODELS.module_dict.items()
-    if issubclass(kind, BaseBackbone) and kind.__module__.startswith('mmlinattn.')
-}
-
-
-def miniature(name):
-    """Config of a small backbone of four stages."""
-    if issubclass(KINDS[name], IsotropicTransformer):
-        cfg = dict(arch=PLAIN, img_size=64, patch_size=8)
-    else:
-        is_preset = issubclass(KINDS[name], PresetTransformer)
-        cfg = dict(arch=PRESET if is_preset else PYRAMID)
-    return {**cfg, **OPTIONS.get(name, {}), 'type': name}
-
-
-UNSCALED = dict(attn_scale=False, feat_scale=False)
-SCALED = dict(attn_scale=True, feat_scale=True)
-CASES = {name: miniature(name) for name in KINDS}
-CASES['SOFTPlusPlus-no-cls'] = dict(CASES['SOFTPlusPlus'], sampling_ratios=(8, 4, 2, 2))
-CASES.update(
-    {
-        f'{name}-scaled': dict(CASES[name], **SCALED)
-        for name in ('SOFTPlusPlus', 'SwinTransformer', 'VisionTransformer', 'CaiT')
-    }
-)
-ALL = (0, 1, 2, 3)
-BACKBONES = pytest.mark.parametrize('name', CASES)
-# of properties that another torch hardly affects
-ONE_STACK = pytest.mark.modern_full
-UNSCALED_BACKBONES = [name for name in CASES if 'scaled' not in name]
-# torch 2.1's compiler can't follow backward passes of our own; and it has no float16
-# on a CPU
-OLD_TORCH = torch.__version__.startswith('2.1.')
-
-
-def strides(name):
-    return (8, 8, 8, 8) if 'patch_size' in CASES[name] else (4, 8, 16, 32)
-
-
-def has_cls_token(model):
-    return getattr(model, 'with_cls_token', isinstance(model, IsotropicTransformer))
-
-
-def build(name, **options):
-    """A backbone whose every parameter matters, in eval mode."""
-    model = MODELS.build({**CASES[name], **options})
-    before = list(model.parameters())
-    model.init_weights()
-    # MMEngine refuses models that replace them
-    assert all(map(operator.is_, model.parameters(), before))
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(0.1 * torch.randn_like(parameter))
-    return model.eval()
-
-
-def build_like(model, name, **options):
-    """A backbone with another one's weights, and the names it lacks."""
-    other = MODELS.build({**CASES[name], **options}).eval()
-    missing, unexpected = other.load_state_dict(model.state_dict(), False)
-    return other, missing, unexpected
-
-
-def images(batch=2, height=64, width=96):
-    return torch.randn(batch, 3, height, width)
-
-
-def random_loss(outs):
-    return sum((out.float() * torch.randn(out.shape)).sum() for out in outs)
-
-
-def assert_all_close(results, expected, tolerance=1e-6):
-    assert len(results) == len(expected)
-    for result, want in zip(results, expected):
-        error = (result - want).abs().max() / want.abs().max()
-        assert error <= tolerance
 
 
 def biases_without_gradient(model):
@@ -336,141 +261,6 @@ def test_an_image_does_not_see_its_neighbors(name, dtype, tolerance):
             assert_all_close([out[i : i + 1] for out in together], alone, tolerance)
 
 
-# those that differ from another one in an attention, which test_zoo.py compiles
-ALIKE = ('MAViT', 'ViTTT', 'VSSD')
-
-
-def shallow(name):
-    """Options of a model with fewer operations of the same kinds, to be compiled: one
-    block in a stage (Swin's second ones shift windows), few steps of Newton's."""
-    arch = CASES[name]['arch']
-    options = dict(num_iters=4) if 'SOFT' in name else {}
-    if 'depths' in arch and name[:4] != 'Swin':
-        options.update(arch=dict(arch, depths=[1] * 4))
-    return options
-
-
-def compile_whole(model):
-    """Compiles in one graph, or fails."""
-    torch._dynamo.reset()
-    backend = 'eager' if OLD_TORCH else 'aot_eager'
-    return torch.compile(model, backend=backend, fullgraph=True, dynamic=False)
-
-
-# every function with a backward pass of its own
-TRAINED_COMPILED = {
-    'SOFTPlusPlus': {},
-    'LinearSOFTPlusPlus': {},
-    'RAVLT': {},
-    'CSWinTransformer': dict(attention='elfatt'),
-    'CaiT': {},
-}
-
-
-# The compiler takes its time. A newer one follows the others for training or an export.
-COMPILED = ('MLLA', 'HViTTT', 'SOFT')
-if OLD_TORCH:
-    COMPILED = 'PyramidTransformer', 'VisionTransformer', 'CaiT', 'SOFTPlusPlus'
-
-
-@pytest.mark.parametrize(
-    'name',
-    [
-        pytest.param(x, marks=() if x in COMPILED else pytest.mark.full)
-        for x in UNSCALED_BACKBONES
-    ],
-)
-def test_compiled_as_run(name):
-    model, x = build(name, out_indices=ALL, **shallow(name)), images()
-    with torch.no_grad():
-        assert_all_close(compile_whole(model)(x), model(x), 1e-4)
-
-
-@pytest.mark.skipif(OLD_TORCH, reason='not with this compiler')
-@pytest.mark.parametrize('name', TRAINED_COMPILED)
-def test_trained_compiled(name):
-    options = {**shallow(name), **TRAINED_COMPILED[name]}
-    model = build(name, out_indices=ALL, **options).double().train()
-    x, grads = images().double(), []
-    for run in (compile_whole(model), model):
-        model.zero_grad()
-        torch.manual_seed(1)
-        outs = run(x)
-        random_loss(outs).backward()
-        grads.append([*outs, *(p.grad for p in model.parameters())])
-    for result, expected in zip(*grads):
-        torch.testing.assert_close(result, expected, rtol=1e-6, atol=1e-9)
-
-
-FORMATS = dict(onnx=[pytest.mark.modern_full])
-if hasattr(torch.compiler, 'is_exporting'):
-    FORMATS['export'] = []
-# these take long: of a class in several forms, one is enough
-OTHERS = dict(FORMATS, onnx=[pytest.mark.full], export=[pytest.mark.full])
-ONE_FORM = {*KINDS}.difference(ALIKE, ['SOFT'])
-EXPORTS = [
-    pytest.param(name, kind, marks=(FORMATS if name in ONE_FORM else OTHERS)[kind])
-    for name in CASES
-    for kind in FORMATS
-    if kind != 'export' or name not in COMPILED
-]
-EXPORTS += [
-    pytest.param(name, 'export', marks=pytest.mark.full)
-    for name in COMPILED
-    if 'export' in FORMATS
-]
-
-
-@pytest.mark.parametrize('name, kind', EXPORTS)
-def test_exported(name, kind, tmp_path):
-    """It takes images of any size, if the format allows them."""
-    if kind == 'onnx':
-        pytest.importorskip('onnxruntime')
-    options = {} if name == 'SOFT' else shallow(name)
-    model = ExportedModel(build(name, out_indices=ALL, **options))
-    run = export(model, tmp_path / f'model.{kind}', kind, (65, 97))
-    sizes = [(1, 65, 97)]
-    if kind != 'export':
-        sizes += [(2, 96, 129), (1, 32, 32), (3, 257, 33), (1, 200, 333)]
-    for size in sizes:
-        assert max(parity(model, run, images(*size)).values()) <= 1e-4
-    if kind == 'onnx':
-        check_half(model, tmp_path / 'model.onnx')
-
-
-def check_half(model, path):
-    """Layers that autocast computes in half precision can be so in the file, computed
-    as on a GPU at worst."""
-    from mmlinattn.deployment.rounding import Rounded
-
-    layers = []
-    hooks = [
-        module.register_forward_hook(lambda *call: layers.append(is_half(call[2])))
-        for module in model.modules()
-        if isinstance(module, (nn.Linear, nn.Conv2d))
-    ]
-    with torch.autocast('cpu', torch.bfloat16):
-        model(images(1, 65, 97))
-    for hook in hooks:
-        hook.remove()
-    halve_file(path, half_scopes(model, images(1, 65, 97), (65, 97)))
-    rounded = Rounded(path)
-    assert rounded.num_products == sum(layers)
-    x = images(2, 96, 129)
-    outputs, largest, sums = rounded.run(x.numpy())
-    assert max(largest, sums) <= torch.finfo(torch.float16).max
-    assert_all_close(list(map(torch.from_numpy, outputs)), model(x), 1e-2)
-
-
-@ONE_STACK
-@pytest.mark.filterwarnings('error::torch.jit.TracerWarning')
-@BACKBONES
-def test_a_trace_takes_no_size_for_a_constant(name):
-    with torch.no_grad():
-        model = build(name, out_indices=ALL, **shallow(name))
-        torch.jit.trace(model, images(), check_trace=False)
-
-
 def test_values_are_looked_at_where_that_is_cheap(monkeypatch):
     """A GPU would stall in every step; another device stands for it here."""
     model = build('SOFT').to('meta')
@@ -481,74 +271,6 @@ def test_values_are_looked_at_where_that_is_cheap(monkeypatch):
     monkeypatch.setenv('MMLINATTN_DEBUG', '1')
     with pytest.raises(pytest.fail.Exception, match='looked at'):
         model.check_image(x)
-
-
-HALVES = [pytest.param(torch.bfloat16, marks=ONE_STACK)]
-if not OLD_TORCH:
-    HALVES.append(torch.float16)
-
-
-def extreme_images(height=64, width=96):
-    """Six kinds of them, (1, 3, H, W) each."""
-    pixel = torch.zeros(1, 3, height, width)
-    pixel[..., height // 2, width // 2] = 1
-    odd = (torch.arange(height)[:, None] + torch.arange(width)) % 2
-    return (
-        torch.full_like(pixel, 0.7),
-        torch.zeros_like(pixel),
-        torch.full_like(pixel, 2.64),  # saturated
-        1e4 * images(1, height, width),
-        pixel,
-        (2.0 * odd - 1).expand_as(pixel),  # checkerboard
-    )
-
-
-def run_half(model, x, dtype):
-    """Outputs and gradients under autocast, convolutions as on a GPU."""
-    model.zero_grad()
-    with RoundedConvolutions(dtype):
-        with torch.autocast('cpu', dtype):
-            outs = model(x)
-        random_loss(outs).backward()
-    return outs, {key: p.grad for key, p in model.named_parameters()}
-
-
-@pytest.mark.parametrize('dtype', HALVES, ids=str)
-@BACKBONES
-def test_half_precision_of_extreme_images(name, dtype):
-    model = build(name)
-    batches = extreme_images()
-    # in training, BatchNorm would take the others for one image
-    runs = [(False, torch.cat(batches))]
-    runs += [(True, x.expand(2, -1, -1, -1)) for x in batches]
-    for training, x in runs:
-        model.train(training)
-        outs, grads = run_half(model, x, dtype)
-        assert all(out.isfinite().all() for out in outs)
-        for key, grad in grads.items():
-            assert grad.isfinite().all(), (key, training)
-
-
-@pytest.mark.parametrize('dtype', HALVES, ids=str)
-@pytest.mark.parametrize('training', (False, True), ids=('eval', 'train'))
-@BACKBONES
-def test_half_precision_is_close(name, training, dtype):
-    model = build(name).train(training)
-    x = torch.nn.functional.interpolate(images(2, 16, 24), (64, 96), mode='bicubic')
-    torch.manual_seed(1)
-    single = model(x)
-    random_loss(single).backward()
-    expected = [p.grad for p in model.parameters()]
-    torch.manual_seed(1)
-    outs, grads = run_half(model, x, dtype)
-    bound = {torch.bfloat16: 1, torch.float16: 1 / 4}[dtype]
-    # BatchNorm of two small images multiplies rounding errors
-    largest = 0.1 if training else 0.05
-    for out, want in zip(outs, single):
-        assert (out - want).norm() < largest * bound * want.norm()
-    error = torch.cat([(a - b).flatten() for a, b in zip(grads.values(), expected)])
-    norm = torch.cat([b.flatten() for b in expected]).norm()
-    assert error.norm() < 0.2 * bound * norm
 
 
 @ONE_STACK

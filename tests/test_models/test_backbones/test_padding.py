@@ -3,6 +3,7 @@
 import copy
 import math
 
+import miniature_backbones as battery
 import pytest
 import torch
 from loading import load_module
@@ -16,7 +17,6 @@ from mmlinattn.models.layers.padding import (
     valid_sizes,
 )
 
-battery = load_module('tests/test_models/test_backbones/test_battery.py')
 syncs = load_module('tests/test_models/test_host_syncs.py')
 # every backbone, attention and scaling
 MODELS = dict(syncs.CASES)

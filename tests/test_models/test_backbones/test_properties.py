@@ -5,11 +5,9 @@ import copy
 import math
 import random
 
+import miniature_backbones as battery
 import pytest
 import torch
-from loading import load_module
-
-battery = load_module('tests/test_models/test_backbones/test_battery.py')
 
 LAYOUTS = {
     'contiguous': lambda x: x,

@@ -1,11 +1,10 @@
 """Wrong options of one backbone; test_battery.py has those that all refuse."""
 
+import miniature_backbones as battery
 import pytest
-from loading import load_module
 
 pytestmark = pytest.mark.openmmlab
 
-battery = load_module('tests/test_models/test_backbones/test_battery.py')
 ELFATT = dict(type='ELFATT')
 PYRAMID, PLAIN = battery.PYRAMID, battery.PLAIN
 LAST = dict(out_type='cls_token', out_indices=(0, 1))
