@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Optional
 
 from .folder import PHOTO, Folder
+from .other_formats import NoData
 from .records import (
     OBJECT_TASKS,
     Match,
@@ -39,7 +40,7 @@ def check_reading(reading: Reading, folder: Folder) -> list[Note]:
     refuse_missing(matches)
     if not matches:
         text = f'it has no data for --task {folder.options.task}, see --help'
-        raise ValueError(f'{text}; {folder.content()}')
+        raise NoData(f'{text}; {folder.content()}')
     refuse_repeated(matches)
     for ending in UNREAD_ENDINGS:
         text = f'left out {{}} {ending} files, to be converted to JPEG or PNG'

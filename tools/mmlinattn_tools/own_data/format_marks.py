@@ -1,0 +1,313 @@
+"""The table of formats that new_config does not read, and the marks of their files."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+FROM_TOOL = 'export COCO from {name}'
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A kind of file.
+
+    Args:
+        path (str): A pattern of its path in lower case, from the folder of all data on.
+        keys (str): Words in double quotes that it has, such as keys of JSON.
+        text (str): A regular expression of a part of its text.
+    """
+
+    path: str
+    keys: str = ''
+    text: str = ''
+
+    def fits(self, name: str, read: Callable[[], str]) -> bool:
+        """Whether a file, whose path in lower case is ``name``, is of this kind; its
+        text is read where it matters."""
+        if not fnmatchcase(name, self.path):
+            return False
+        if not self.keys and not self.text:
+            return True
+        text = read()
+        has_keys = all(f'"{key}"' in text for key in self.keys.split())
+        return has_keys and bool(re.search(self.text, text, re.M))
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format that new_config does not read.
+
+    Args:
+        name (str): Its own name, or its tool's.
+        marks (tuple[Mark, ...]): Kinds of files, of which it has one or more.
+        importers (Mapping[str, str]): Its name in datumaro, by task.
+        advice (str): What to do for objects and areas without datumaro.
+        is_certain (bool): Readers take its files for others, so that they are refused
+            before they are read.
+    """
+
+    name: str
+    marks: tuple[Mark, ...]
+    importers: Mapping[str, str] = field(default_factory=dict)
+    advice: str = FROM_TOOL
+    is_certain: bool = False
+
+
+def _json(*keys: str, path: str = '*.json') -> tuple[Mark, ...]:
+    """Marks of JSON files, one for each set of keys."""
+    return tuple(Mark(path, each) for each in keys)
+
+
+def _names(*paths: str) -> tuple[Mark, ...]:
+    """Marks of files that their names tell."""
+    return tuple(map(Mark, paths))
+
+
+def _text(path: str, text: str) -> tuple[Mark, ...]:
+    """A mark of files that a part of their text tells."""
+    return (Mark(path, text=text),)
+
+
+def _all(importer: str, tasks: str = 'det seg') -> dict[str, str]:
+    """A name in datumaro for several tasks."""
+    return dict.fromkeys(tasks.split(), importer)
+
+
+def _plain(importer: str = '', tasks: str = 'det seg') -> dict[str, Any]:
+    """The options of a data set, which has no other export."""
+    return dict(importers=_all(importer, tasks) if importer else {}, advice='')
+
+
+NUMBER = r'-?\d+(\.\d+)?(e-?\d+)?'
+KITTI = rf'\A\s*[A-Za-z]\w*( {NUMBER}){{14,15}}\s*$'
+MOT = rf'\A\s*\d+,\s*-?\d+(,\s*{NUMBER}){{4,8}}\s*$'
+WIDER = r'\A\s*\S.*\.jpg\s*\n\d+\s*\n\d+( \d+){9}'
+VISDRONE = r'\A\s*-?\d+(,-?\d+){3},[01],\d+,-?\d+,-?\d+,?\s*$'
+ICDAR = r'\A\s*-?\d+(,? *-?\d+){3,7},? *("|###|\w+$)'
+OPEN_IMAGES = r'\A"?(ImageID"?,"?(Source|LabelName|Subset)|MaskPath"?,"?ImageID)'
+LABEL_STUDIO = r'"(rectangle|polygon|brush|ellipse|keypoint)labels"|"from_name"'
+GEOJSON = r'"type"\s*:\s*"Feature(Collection)?"'
+SCRIPT = 'convert it to COCO or YOLO'
+DATA_SETS = (
+    Format(
+        'Open Images',
+        _text('*.csv', OPEN_IMAGES),
+        **_plain('open_images', 'det seg cls'),
+        is_certain=True,
+    ),
+    Format(
+        'Segment Anything',
+        _json('predicted_iou stability_score'),
+        **_plain('segment_anything'),
+    ),
+    Format('WIDER FACE', _text('*.txt', WIDER), **_plain('wider_face', 'det')),
+    Format('KITTI', _text('*.txt', KITTI), **_plain('kitti_detection', 'det')),
+    Format(
+        'KITTI',
+        _names('*/training/instance/*.png'),
+        **_plain('kitti_segmentation', 'seg'),
+    ),
+    Format('VisDrone', _text('*.txt', VISDRONE), advice=SCRIPT),
+    Format('MOT', _text('*/gt.txt', MOT), **_plain('mot_seq', 'det')),
+    Format('MOTS', _names('*/instances/labels.txt'), **_plain('mots')),
+    Format(
+        'Mapillary Vistas',
+        (
+            *_names('*/config_v?.?.json'),
+            *_json('objects label polygon', path='*/polygons/*.json'),
+        ),
+        **_plain('mapillary_vistas_instances'),
+    ),
+    Format(
+        'Cityscapes',
+        (
+            *_names('*_gtfine_polygons.json', '*_gtfine_instanceids.png'),
+            *_json('imgHeight objects polygon'),
+        ),
+        **_plain('cityscapes'),
+    ),
+    Format(
+        'ADE20K of 2017',
+        _names('*_atr.txt', '*_parts_[0-9].png'),
+        **_plain('ade20k2017'),
+    ),
+    Format('ADE20K of 2021', _json('annotation imsize object'), **_plain('ade20k2020')),
+    Format(
+        'panoptic COCO',
+        (*_names('*/panoptic_*.json'), *_json('segments_info', 'isthing')),
+        _all('coco_panoptic'),
+        'take the instances_*.json of COCO',
+    ),
+    Format(
+        'captions of COCO',
+        _json('images annotations caption'),
+        advice='take the instances_*.json of COCO',
+    ),
+    Format(
+        'predictions in COCO',
+        _text('*.json', r'\A\s*\[\s*\{[^{}]*"(image_id|category_id)"\s*:'),
+        advice='take the file of ground truth',
+    ),
+    Format(
+        'ICDAR', _text('*/gt_*.txt', ICDAR), **_plain('icdar_text_localization', 'det')
+    ),
+    Format(
+        'CelebA',
+        _names('*/list_attr_celeba.txt', '*/identity_celeba.txt'),
+        **_plain('celeba', 'det'),
+    ),
+    Format('LFW', _text('*/people.txt', r'\A\d+$'), **_plain('lfw', 'cls')),
+    Format('VGGFace2', _names('*/loose_bb_*.csv'), **_plain('vgg_face2', 'det cls')),
+    Format('Market-1501', _names('*/bounding_box_train/*'), **_plain()),
+    Format(
+        'MPII',
+        _names('*/mpii_annotations.json', '*/mpii_*.mat'),
+        **_plain('mpii_json', 'det'),
+    ),
+    Format(
+        'CIFAR',
+        _names('*/data_batch_[0-9]', '*/batches.meta', '*/cifar-100*/meta'),
+        **_plain('cifar', 'cls'),
+    ),
+    Format('MNIST', _names('*-idx3-ubyte*'), **_plain('mnist', 'cls')),
+    Format(
+        'ImageNet with lists', _names('*/synsets.txt'), **_plain('imagenet_txt', 'cls')
+    ),
+    Format(
+        'nuScenes',
+        _names('*/sample_annotation.json', '*/object_ann.json'),
+        advice=SCRIPT,
+    ),
+    Format('CrowdHuman', _names('*.odgt'), advice=SCRIPT),
+    Format('TT100K', _json('imgs objects category'), advice=SCRIPT),
+    Format(
+        'UA-DETRAC', _text('*.xml', r'<sequence\b[\s\S]*<target_list'), advice=SCRIPT
+    ),
+)
+TOOLS = (
+    Format(
+        'CVAT for video',
+        _text('*.xml', r'<annotations>[\s\S]*<track\b'),
+        _all('cvat'),
+        'export COCO from CVAT',
+    ),
+    Format(
+        'Datumaro',
+        _json(
+            'categories items label_id',
+            'categories items dm_format_version',
+            'categories items infos',
+        ),
+        _all('datumaro', 'det seg cls'),
+    ),
+    Format(
+        'GeoJSON',
+        (*_names('*.geojson'), *_text('*.json', GEOJSON)),
+        advice='export COCO or label maps from its tool',
+    ),
+    Format(
+        'VoTT',
+        (*_names('*.vott'), *_json('asset regions', 'assets tags videoSettings')),
+        _all('vott_json', 'det'),
+    ),
+    Format(
+        'CreateML',
+        (*_names('*.createml.json'), *_text('*.json', r'"coordinates"\s*:\s*\{')),
+        _all('roboflow_create_ml', 'det'),
+        'export COCO from its tool',
+    ),
+    Format('Supervisely', _json('classTitle', 'geometryType')),
+    Format('V7 Darwin', _json('item slots', 'dataset original_filename annotations')),
+    Format(
+        'SuperAnnotate',
+        (
+            *_names('*___objects.json', '*___pixel.json'),
+            *_json('instances className', 'instances classId'),
+        ),
+    ),
+    Format(
+        'Labelbox',
+        (
+            *_json('data_row projects', 'data_row labels'),
+            *_json('data_row', path='*.ndjson'),
+            *_text('*.json', '"(Labeled Data|DataRow ID)"'),
+            *_text('*.csv', '"?(Labeled Data|DataRow ID)"?,'),
+        ),
+    ),
+    Format('Label Studio', _text('*.json', LABEL_STUDIO)),
+    Format('VIA 3', _json('vid xy av')),
+    Format(
+        'Scalabel',
+        _json('box2d', 'poly2d', 'labels videoName'),
+        advice='write COCO with its to_coco',
+    ),
+    Format('Encord', _json('label_hash', 'data_units')),
+    Format('Kili', _json('jsonResponse')),
+    Format('Hasty', _json('label_classes images project_name')),
+    Format('Dataloop', _json('datasetId annotations', 'itemMetadata')),
+    Format('Segments.ai', _json('segmentation_bitmap', 'label_status samples')),
+    Format('Scale AI', _json('task_id response', 'task_id params')),
+    Format('Azure', _json('image_url topX', path='*.jsonl')),
+    Format('Vertex AI', _json('imageGcsUri', path='*.jsonl')),
+    Format(
+        'SageMaker Ground Truth',
+        (*_names('*.manifest'), *_json('source-ref', path='*.json*')),
+    ),
+    Format('Rekognition', _json('Instances BoundingBox')),
+    Format(
+        'Ultralytics',
+        _json('class_names', path='*.ndjson'),
+        advice='export YOLO from {name}',
+    ),
+    Format('Prodigy', _json('_input_hash', path='*.jsonl')),
+    Format(
+        'dlib',
+        _text('*.xml', r'<dataset>[\s\S]*<box\b'),
+        advice='export VOC from imglab',
+    ),
+    Format(
+        'ASAP',
+        _text('*.xml', '<ASAP_Annotations'),
+        advice='export label maps from its tool',
+    ),
+    Format(
+        'ImageScope',
+        _text('*.xml', r'<Annotations\b[\s\S]*<Regions'),
+        advice='export label maps from its tool',
+    ),
+)
+OTHERS = (
+    Format(
+        'a file of TensorFlow',
+        _names('*.tfrecord*', '*.record', '*.tfrec'),
+        advice='export COCO from its tool',
+    ),
+    Format(
+        'Hugging Face',
+        _names('*/metadata.jsonl', '*.parquet', '*.arrow'),
+        advice=SCRIPT,
+    ),
+    Format(
+        'a video',
+        _names('*.avi', '*.mkv', '*.mov', '*.mp4', '*.webm'),
+        advice='write its frames as photos',
+    ),
+    Format(
+        'an archive',
+        _names('*.zip', '*.tar', '*.gz', '*.7z', '*.rar'),
+        advice='unpack it',
+    ),
+    Format(
+        'a volume or point cloud',
+        _names('*.nii', '*.dcm', '*.mha', '*.nrrd', '*.pcd', '*.ply', '*.las'),
+        advice='write photos and their labels',
+    ),
+    Format(
+        'arrays',
+        _names('*.h5', '*.hdf5', '*.mat', '*.npy', '*.npz', '*.pkl'),
+        advice='write photos and their labels',
+    ),
+)
+FORMATS = (*DATA_SETS, *TOOLS, *OTHERS)
