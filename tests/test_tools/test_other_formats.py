@@ -268,7 +268,7 @@ ONE_FILE = {
     'Ultralytics': file_of('{"type": "dataset", "class_names": {}}', 'a.ndjson'),
     'Prodigy': file_of('{"_input_hash": 1, "spans": []}', 'a.jsonl'),
     'dlib': file_of(
-        "<dataset><images><image file='0.jpg'><box top='9'/></image></images></dataset>",
+        '<dataset><images><image file="0"><box top="9"/></image></images></dataset>',
         'a.xml',
     ),
     'ASAP': file_of('<ASAP_Annotations></ASAP_Annotations>', 'images/0.xml'),

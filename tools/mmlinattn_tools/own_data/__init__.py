@@ -3,7 +3,8 @@
 The way of a folder, each step in a module: ``folder`` finds its files, ``readers`` read
 annotations and ``matching`` their photos, ``headers`` measures photos and ``fitting``
 brings objects into them, ``splits`` divides, ``label_maps`` gives labels to pixels,
-``checks`` has what is refused or said, ``write`` writes. ``data_set`` calls them in
+``checks`` has what is refused or said, ``write`` writes. ``other_formats`` names what
+is not read, by the table ``format_marks``. ``data_set`` calls them in
 turn, and ``records`` has what they give each other.
 """
 
