@@ -304,6 +304,14 @@ ONE_FILE = {
         '{i}.jpg': photo,
         '{i}.json': dict(annotation=dict(imsize=[48, 64, 3], object=[])),
     },
+    'ICDAR text segmentation': {
+        'train/images/{i}.png': photo,
+        'train/{i}_GT.txt': '108 225 132 0 1 0 0 1 3 "F"\n',
+        'train/{i}_GT.bmp': label_map(0, 1),
+    },
+    'labels of photos in COCO': file_of(
+        dict(coco(), annotations=[dict(id=0, image_id=0, category_id=5)])
+    ),
     'ICDAR': file_of('8,9,30,9,30,31,8,31,"FOOD"\n', 'gt_img_{i}.txt'),
     'CelebA': file_of('2\nYoung\n0.jpg 1\n', 'Anno/list_attr_celeba.txt'),
     'LFW': file_of('2\nname0\t2\nname1\t1\n', 'annotations/people.txt'),
@@ -340,7 +348,9 @@ def test_formats_are_named(tmp_path, name):
     text = str(caught.value)
     assert f' is of {name}, which new_config does not read: ' in text
     remedy = text.partition(' does not read: ')[2]
-    assert re.match('export |convert it|put |take |unpack |write ', remedy), remedy
+    assert re.match('export |convert it|put |take |unpack |write |--task ', remedy), (
+        remedy
+    )
 
 
 def test_all_formats_are_tested():

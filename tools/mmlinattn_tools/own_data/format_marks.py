@@ -86,9 +86,15 @@ MOT = rf'\A\s*\d+,\s*-?\d+(,\s*{NUMBER}){{4,8}}\s*$'
 WIDER = r'\A\s*\S.*\.jpg\s*\n\d+\s*\n\d+( \d+){9}'
 VISDRONE = r'\A\s*-?\d+(,-?\d+){3},[01],\d+,-?\d+,-?\d+,?\s*$'
 ICDAR = r'\A\s*-?\d+(,? *-?\d+){3,7},? *("|###|\w+$)'
+ICDAR_LETTERS = r'\A\s*(\d+ ){9}"'
 OPEN_IMAGES = r'\A"?(ImageID"?,"?(Source|LabelName|Subset)|MaskPath"?,"?ImageID)'
 LABEL_STUDIO = r'"(rectangle|polygon|brush|ellipse|keypoint)labels"|"from_name"'
 GEOJSON = r'"type"\s*:\s*"Feature(Collection)?"'
+# annotations with a class and no box
+COCO_LABELS = (
+    r'\A(?=[\s\S]*"categories")(?=[\s\S]*"category_id")'
+    r'(?![\s\S]*"(bbox|segmentation)")'
+)
 SCRIPT = 'convert it to COCO or YOLO'
 DATA_SETS = (
     Format(
@@ -141,6 +147,12 @@ DATA_SETS = (
         'take the instances_*.json of COCO',
     ),
     Format(
+        'labels of photos in COCO',
+        _text('*.json', COCO_LABELS),
+        _all('coco_labels', 'cls'),
+        advice='take the instances_*.json of COCO',
+    ),
+    Format(
         'captions of COCO',
         _json('images annotations caption'),
         advice='take the instances_*.json of COCO',
@@ -149,6 +161,11 @@ DATA_SETS = (
         'predictions in COCO',
         _text('*.json', r'\A\s*\[\s*\{[^{}]*"(image_id|category_id)"\s*:'),
         advice='take the file of ground truth',
+    ),
+    Format(
+        'ICDAR text segmentation',
+        _text('*_gt.txt', ICDAR_LETTERS),
+        **_plain('icdar_text_segmentation', 'seg'),
     ),
     Format(
         'ICDAR', _text('*/gt_*.txt', ICDAR), **_plain('icdar_text_localization', 'det')
@@ -201,6 +218,7 @@ TOOLS = (
             'categories items infos',
         ),
         _all('datumaro', 'det seg cls'),
+        advice='',
     ),
     Format(
         'GeoJSON',
@@ -211,6 +229,7 @@ TOOLS = (
         'VoTT',
         (*_names('*.vott'), *_json('asset regions', 'assets tags videoSettings')),
         _all('vott_json', 'det'),
+        advice='export Pascal VOC from VoTT',
     ),
     Format(
         'CreateML',
@@ -235,9 +254,10 @@ TOOLS = (
             *_text('*.json', '"(Labeled Data|DataRow ID)"'),
             *_text('*.csv', '"?(Labeled Data|DataRow ID)"?,'),
         ),
+        advice=SCRIPT,
     ),
     Format('Label Studio', _text('*.json', LABEL_STUDIO)),
-    Format('VIA 3', _json('vid xy av')),
+    Format('VIA 3', _json('vid xy av'), advice=SCRIPT),
     Format(
         'Scalabel',
         _json('box2d', 'poly2d', 'labels videoName'),
@@ -248,20 +268,17 @@ TOOLS = (
     Format('Hasty', _json('label_classes images project_name')),
     Format('Dataloop', _json('datasetId annotations', 'itemMetadata')),
     Format('Segments.ai', _json('segmentation_bitmap', 'label_status samples')),
-    Format('Scale AI', _json('task_id response', 'task_id params')),
+    Format('Scale AI', _json('task_id response', 'task_id params'), advice=SCRIPT),
     Format('Azure', _json('image_url topX', path='*.jsonl')),
-    Format('Vertex AI', _json('imageGcsUri', path='*.jsonl')),
+    Format('Vertex AI', _json('imageGcsUri', path='*.jsonl'), advice=SCRIPT),
     Format(
         'SageMaker Ground Truth',
         (*_names('*.manifest'), *_json('source-ref', path='*.json*')),
+        advice=SCRIPT,
     ),
-    Format('Rekognition', _json('Instances BoundingBox')),
-    Format(
-        'Ultralytics',
-        _json('class_names', path='*.ndjson'),
-        advice='export YOLO from {name}',
-    ),
-    Format('Prodigy', _json('_input_hash', path='*.jsonl')),
+    Format('Rekognition', _json('Instances BoundingBox'), advice=SCRIPT),
+    Format('Ultralytics', _json('class_names', path='*.ndjson'), advice=SCRIPT),
+    Format('Prodigy', _json('_input_hash', path='*.jsonl'), advice=SCRIPT),
     Format(
         'dlib',
         _text('*.xml', r'<dataset>[\s\S]*<box\b'),

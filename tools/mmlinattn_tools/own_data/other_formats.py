@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Optional
 
 from .folder import PHOTO, Folder
-from .format_marks import FORMATS, Format
+from .format_marks import FORMATS, SCRIPT, Format
 from .words import PHOTO_ENDINGS, split_of_name, words_of
 
 PART = 2**16  # bytes that are read at the begin, and at the end, of a file
@@ -59,21 +59,25 @@ def explain(error: ValueError, folder: Folder) -> ValueError:
         return OtherFormat(line if is_reason else f'{text}; {line}')
     unknown = next(filter(may_be_labels, sample(folder)), None)
     if unknown and isinstance(error, NoData):
-        way = FOLDERS
+        name, way = unknown.relative_to(folder.root), FOLDERS
         if folder.options.task != 'cls':
             way = 'export COCO, YOLO or VOC from the tool that wrote it'
-        return NoData(f'{text}; {unknown} has no labels that it knows: {way}')
+        return NoData(f'{text}; {name} has no labels that it knows: {way}')
     return error
 
 
 def remedy(kind: Format, data: Path, task: str) -> str:
     """What makes a folder of a format readable for a task."""
-    ways = [FOLDERS if task == 'cls' else kind.advice.format(name=kind.name)]
+    ways = [] if task == 'cls' else [kind.advice.format(name=kind.name)]
     importer = kind.importers.get('det' if task == 'rot' else task)
     if importer:
         line = f'convert it with `{command(data, importer, task)}` ({INSTALL})'
-        ways = [line] if task == 'cls' else [*ways, line]
-    return ', or '.join(filter(None, ways))
+        ways.append(line)
+    elif kind.importers:
+        others = ' or '.join(f'--task {name}' for name in kind.importers)
+        ways.append(f'{others} says how to convert it')
+    text = ', or '.join(filter(None, ways))
+    return text or (FOLDERS if task == 'cls' else SCRIPT)
 
 
 def describe(folder: Folder, kind: Format, path: Path) -> str:
