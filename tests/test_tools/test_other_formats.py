@@ -319,17 +319,20 @@ ONE_FILE = {
     'Market-1501': {'bounding_box_train/{i}.jpg': photo},
     'MPII': file_of([dict(img_paths='0.jpg', objpos=[1, 2])], 'mpii_annotations.json'),
     'CIFAR': file_of(b'\x80', 'data_batch_1'),
+    'Synthia': file_of('1 1 10 10 10', 'GTTXT/{i}.txt'),
     'MNIST': file_of(b'\x1f\x8b', 'train-images-idx3-ubyte.gz'),
     'ImageNet with lists': file_of('red\nblue', 'synsets.txt'),
     'nuScenes': file_of([dict(token='x')], 'v1.0/object_ann.json'),
     'CrowdHuman': file_of('{"ID": "0", "gtboxes": []}', 'a.odgt'),
     'TT100K': file_of(dict(imgs={'0': dict(objects=[dict(category='x')])})),
     'a file of TensorFlow': file_of(b'\0', 'train/cells.tfrecord'),
-    'Hugging Face': file_of('{"file_name": "0.jpg"}', 'images/metadata.jsonl'),
+    'a table of Hugging Face': file_of(
+        '{"file_name": "0.jpg"}', 'images/metadata.jsonl'
+    ),
     'a video': {'a.mp4': b''},
     'an archive': {'images.zip': b'PK'},
-    'a volume or point cloud': {'images/0.nii': b'', 'labels/0.nii': b''},
-    'arrays': {'train.npz': b''},
+    'a volume or a point cloud': {'images/0.nii': b'', 'labels/0.nii': b''},
+    'a file of arrays': {'train.npz': b''},
 }
 
 
@@ -346,7 +349,8 @@ def test_formats_are_named(tmp_path, name):
     with pytest.raises(OtherFormat) as caught:
         read(root)
     text = str(caught.value)
-    assert f' is of {name}, which new_config does not read: ' in text
+    what = name if name.startswith(('a ', 'an ')) else f'of {name}'
+    assert f' is {what}, which new_config does not read: ' in text
     remedy = text.partition(' does not read: ')[2]
     assert re.match('export |convert it|put |take |unpack |write |--task ', remedy), (
         remedy
@@ -389,7 +393,7 @@ RIGHT = {
     ),
     'label maps': ('seg', file_of(label_map(0, 1), 'masks/{i}.png')),
     'class folders': ('cls', {'{name}/{i}.jpg': photo}),
-    'table of classes': ('cls', file_of(table('ImageID,class', '{i},{name}'), 'a.csv')),
+    'table of classes': ('cls', file_of(table('ImageID,LabelName', '{i},{name}'), 'a.csv')),
 }
 
 
@@ -397,7 +401,8 @@ RIGHT = {
 def test_right_data_have_no_marks(tmp_path, name):
     task, tree = RIGHT[name]
     root = grow(tmp_path, tree)
-    assert find_format(folder := Folder(Options(root, task)), sample(folder)) is None
+    folder = Folder(Options(root, task))
+    assert find_format(folder, sample(folder)) is None
     assert sum(map(len, read(root, task).splits.values())) >= 10
 
 

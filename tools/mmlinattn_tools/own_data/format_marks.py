@@ -87,7 +87,10 @@ WIDER = r'\A\s*\S.*\.jpg\s*\n\d+\s*\n\d+( \d+){9}'
 VISDRONE = r'\A\s*-?\d+(,-?\d+){3},[01],\d+,-?\d+,-?\d+,?\s*$'
 ICDAR = r'\A\s*-?\d+(,? *-?\d+){3,7},? *("|###|\w+$)'
 ICDAR_LETTERS = r'\A\s*(\d+ ){9}"'
-OPEN_IMAGES = r'\A"?(ImageID"?,"?(Source|LabelName|Subset)|MaskPath"?,"?ImageID)'
+OPEN_IMAGES = (
+    r'\A"?(ImageID"?,"?(Source"?,"?LabelName|Subset"?,"?OriginalURL)'
+    r'|MaskPath"?,"?ImageID)'
+)
 LABEL_STUDIO = r'"(rectangle|polygon|brush|ellipse|keypoint)labels"|"from_name"'
 GEOJSON = r'"type"\s*:\s*"Feature(Collection)?"'
 # annotations with a class and no box
@@ -95,6 +98,7 @@ COCO_LABELS = (
     r'\A(?=[\s\S]*"categories")(?=[\s\S]*"category_id")'
     r'(?![\s\S]*"(bbox|segmentation)")'
 )
+PHOTOS = 'write photos and their labels'
 SCRIPT = 'convert it to COCO or YOLO'
 DATA_SETS = (
     Format(
@@ -134,11 +138,7 @@ DATA_SETS = (
         ),
         **_plain('cityscapes'),
     ),
-    Format(
-        'ADE20K of 2017',
-        _names('*_atr.txt', '*_parts_[0-9].png'),
-        **_plain('ade20k2017'),
-    ),
+    Format('ADE20K of 2017', _names('*_atr.txt'), **_plain('ade20k2017')),
     Format('ADE20K of 2021', _json('annotation imsize object'), **_plain('ade20k2020')),
     Format(
         'panoptic COCO',
@@ -147,14 +147,14 @@ DATA_SETS = (
         'take the instances_*.json of COCO',
     ),
     Format(
-        'labels of photos in COCO',
-        _text('*.json', COCO_LABELS),
-        _all('coco_labels', 'cls'),
+        'captions of COCO',
+        _json('images annotations caption'),
         advice='take the instances_*.json of COCO',
     ),
     Format(
-        'captions of COCO',
-        _json('images annotations caption'),
+        'labels of photos in COCO',
+        _text('*.json', COCO_LABELS),
+        _all('coco_labels', 'cls'),
         advice='take the instances_*.json of COCO',
     ),
     Format(
@@ -185,9 +185,15 @@ DATA_SETS = (
     ),
     Format(
         'CIFAR',
-        _names('*/data_batch_[0-9]', '*/batches.meta', '*/cifar-100*/meta'),
+        (
+            *_names('*/data_batch_[0-9]', '*/batches.meta'),
+            Mark('*/meta', text='fine_label_names'),
+        ),
         **_plain('cifar', 'cls'),
     ),
+    Format('Synthia', _names('*/gtleft/*.png'), **_plain('synthia_sf', 'seg')),
+    Format('Synthia', _names('*/gttxt/*.txt'), **_plain('synthia_rand', 'seg')),
+    Format('Synthia', _names('*/semseg/*.png'), **_plain('synthia_al', 'seg')),
     Format('MNIST', _names('*-idx3-ubyte*'), **_plain('mnist', 'cls')),
     Format(
         'ImageNet with lists', _names('*/synsets.txt'), **_plain('imagenet_txt', 'cls')
@@ -295,6 +301,7 @@ TOOLS = (
         advice='export label maps from its tool',
     ),
 )
+# kinds of files
 OTHERS = (
     Format(
         'a file of TensorFlow',
@@ -302,7 +309,7 @@ OTHERS = (
         advice='export COCO from its tool',
     ),
     Format(
-        'Hugging Face',
+        'a table of Hugging Face',
         _names('*/metadata.jsonl', '*.parquet', '*.arrow'),
         advice=SCRIPT,
     ),
@@ -312,19 +319,21 @@ OTHERS = (
         advice='write its frames as photos',
     ),
     Format(
+        'a volume or a point cloud',
+        _names(
+            '*.nii', '*.nii.gz', '*.dcm', '*.mha', '*.nrrd', '*.pcd', '*.ply', '*.las'
+        ),
+        advice=PHOTOS,
+    ),
+    Format(
         'an archive',
         _names('*.zip', '*.tar', '*.gz', '*.7z', '*.rar'),
         advice='unpack it',
     ),
     Format(
-        'a volume or point cloud',
-        _names('*.nii', '*.dcm', '*.mha', '*.nrrd', '*.pcd', '*.ply', '*.las'),
-        advice='write photos and their labels',
-    ),
-    Format(
-        'arrays',
+        'a file of arrays',
         _names('*.h5', '*.hdf5', '*.mat', '*.npy', '*.npz', '*.pkl'),
-        advice='write photos and their labels',
+        advice=PHOTOS,
     ),
 )
 FORMATS = (*DATA_SETS, *TOOLS, *OTHERS)

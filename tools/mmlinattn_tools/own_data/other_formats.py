@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Optional
 
 from .folder import PHOTO, Folder
-from .format_marks import FORMATS, SCRIPT, Format
+from .format_marks import FORMATS, OTHERS, SCRIPT, Format
 from .words import PHOTO_ENDINGS, split_of_name, words_of
 
 PART = 2**16  # bytes that are read at the begin, and at the end, of a file
@@ -58,10 +58,9 @@ def explain(error: ValueError, folder: Folder) -> ValueError:
         is_reason = place or isinstance(error, NoData)
         return OtherFormat(line if is_reason else f'{text}; {line}')
     unknown = next(filter(may_be_labels, sample(folder)), None)
-    if unknown and isinstance(error, NoData):
-        name, way = unknown.relative_to(folder.root), FOLDERS
-        if folder.options.task != 'cls':
-            way = 'export COCO, YOLO or VOC from the tool that wrote it'
+    if unknown and isinstance(error, NoData) and folder.options.task != 'cls':
+        name = unknown.relative_to(folder.root)
+        way = 'export COCO, YOLO or VOC from the tool that wrote it'
         return NoData(f'{text}; {name} has no labels that it knows: {way}')
     return error
 
@@ -83,7 +82,8 @@ def remedy(kind: Format, data: Path, task: str) -> str:
 def describe(folder: Folder, kind: Format, path: Path) -> str:
     """What a file is, and the remedy."""
     name, options = path.relative_to(folder.root), folder.options
-    text = f'its {name} is of {kind.name}, which new_config does not read'
+    what = kind.name if kind in OTHERS else f'of {kind.name}'
+    text = f'its {name} is {what}, which new_config does not read'
     return f'{text}: {remedy(kind, options.data, options.task)}'
 
 
@@ -121,10 +121,12 @@ def command(data: Path, importer: str, task: str) -> str:
 def find_format(
     folder: Folder, paths: Iterable[Path], formats: Iterable[Format] = FORMATS
 ) -> Optional[tuple[Format, Path]]:
-    """The first format that a file has, and the file."""
+    """The first format that a file has, and the file; those come first that datumaro
+    converts for the task."""
     names = {path: str(path.relative_to(folder.root)).lower() for path in paths}
     root, read = folder.root.resolve().name.lower(), lru_cache(None)(read_ends)
-    for each in formats:
+    task = 'det' if folder.options.task == 'rot' else folder.options.task
+    for each in sorted(formats, key=lambda each: task not in each.importers):
         for path, name in names.items():
             text = partial(read, path)
             if any(mark.fits(f'/{root}/{name}', text) for mark in each.marks):
