@@ -310,7 +310,8 @@ ONE_FILE = {
         'train/{i}_GT.bmp': label_map(0, 1),
     },
     'labels of photos in COCO': file_of(
-        dict(coco(), annotations=[dict(id=0, image_id=0, category_id=5)])
+        dict(coco(), annotations=[dict(id=0, image_id=0, category_id=5)]),
+        'annotations/labels_train.json',
     ),
     'ICDAR': file_of('8,9,30,9,30,31,8,31,"FOOD"\n', 'gt_img_{i}.txt'),
     'CelebA': file_of('2\nYoung\n0.jpg 1\n', 'Anno/list_attr_celeba.txt'),
@@ -393,7 +394,10 @@ RIGHT = {
     ),
     'label maps': ('seg', file_of(label_map(0, 1), 'masks/{i}.png')),
     'class folders': ('cls', {'{name}/{i}.jpg': photo}),
-    'table of classes': ('cls', file_of(table('ImageID,LabelName', '{i},{name}'), 'a.csv')),
+    'table of classes': (
+        'cls',
+        file_of(table('ImageID,LabelName', '{i},{name}'), 'a.csv'),
+    ),
 }
 
 
@@ -459,6 +463,7 @@ def test_commands(tmp_path, monkeypatch):
     assert shlex.split(command(data, 'cvat', 'det')) == [
         *('datum', 'convert', '-i', f'{data}', '-if', 'cvat', '-f', 'coco_instances'),
         *('-o', f'{data}_converted', '--', '--save-media'),
+        *('--segmentation-mode', 'polygons'),
     ]
     data.mkdir()
     monkeypatch.chdir(data)
@@ -468,7 +473,7 @@ def test_commands(tmp_path, monkeypatch):
         '-o',
         f'{data}_converted',
     ]
-    assert command(data, 'cvat', 'seg').endswith(' --segmentation-mode polygons')
+    assert words[-1] == '--save-media'
 
 
 @pytest.fixture(scope='module')

@@ -153,7 +153,7 @@ DATA_SETS = (
     ),
     Format(
         'labels of photos in COCO',
-        _text('*.json', COCO_LABELS),
+        _text('*/labels_*.json', COCO_LABELS),
         _all('coco_labels', 'cls'),
         advice='take the instances_*.json of COCO',
     ),
@@ -170,10 +170,9 @@ DATA_SETS = (
     Format(
         'ICDAR', _text('*/gt_*.txt', ICDAR), **_plain('icdar_text_localization', 'det')
     ),
+    Format('CelebA', _names('*/list_bbox_celeba.txt'), **_plain('celeba', 'det')),
     Format(
-        'CelebA',
-        _names('*/list_attr_celeba.txt', '*/identity_celeba.txt'),
-        **_plain('celeba', 'det'),
+        'CelebA', _names('*/list_attr_celeba.txt', '*/identity_celeba.txt'), **_plain()
     ),
     Format('LFW', _text('*/people.txt', r'\A\d+$'), **_plain('lfw', 'cls')),
     Format('VGGFace2', _names('*/loose_bb_*.csv'), **_plain('vgg_face2', 'det cls')),

@@ -106,14 +106,14 @@ def may_be_labels(path: Path) -> bool:
 def command(data: Path, importer: str, task: str) -> str:
     """The command of datumaro that writes a folder which new_config reads.
 
-    For label maps, masks become outlines: those in COCO are for crowds.
+    Masks become outlines: those in COCO files are of crowds.
     """
     if data.name in ('', '..'):
         data = data.resolve()
     out = data.with_name(f'{data.name}_converted')
     words = ['datum', 'convert', '-i', str(data), '-if', importer]
     words += ['-f', TARGETS[task], '-o', str(out), '--', '--save-media']
-    if task == 'seg':
+    if task != 'cls':
         words += ['--segmentation-mode', 'polygons']
     return shlex.join(words)
 
