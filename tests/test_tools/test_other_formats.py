@@ -9,6 +9,7 @@ import sys
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
 import pytest
 from own_folders import (
     BOX,
@@ -17,6 +18,7 @@ from own_folders import (
     SQUARE,
     WIDTH,
     coco,
+    color_map,
     cvat,
     grow,
     label_map,
@@ -28,10 +30,11 @@ from own_folders import (
     voc,
     yolo,
 )
+from PIL import Image
 
-from mmlinattn_tools.own_data import Options, OwnData
+from mmlinattn_tools.own_data import Options, OwnData, write
 from mmlinattn_tools.own_data.folder import Folder
-from mmlinattn_tools.own_data.format_marks import FORMATS
+from mmlinattn_tools.own_data.format_marks import FORMATS, Format
 from mmlinattn_tools.own_data.other_formats import (
     INSTALL,
     NoData,
@@ -120,7 +123,7 @@ CREATE_ML = {
     'train/{i}.jpg': photo,
     'train/_annotations.createml.json': rows(create_ml),
 }
-CVAT_VIDEO = {'images/frame_00000{i}.jpg': photo, 'annotations.xml': cvat_video()}
+CVAT_VIDEO = {'images/frame_00000{i}.png': photo, 'annotations.xml': cvat_video()}
 
 
 def vott(i):
@@ -174,18 +177,62 @@ KITTI = {
         f'{name_of(i)} 0.00 0 -1.57 {X}.0 {Y}.00 {X + W} {Y + H} 1 1 1 1 1 1 -1.6\n'
     ),
 }
+MOT = {
+    'img1/00000{i}.jpg': photo,
+    'gt/gt.txt': lines(lambda i: f'{i},{i},{X},{Y},{W},{H},1,{i % 2 + 1},1.0'),
+    'gt/labels.txt': '\n'.join(NAMES),
+}
 # a folder, and what its line calls it, for --task det
 DETECTION = {
     'Open Images': OPEN_IMAGES,
     'CVAT for video': CVAT_VIDEO,
-    'CreateML': CREATE_ML,
-    'VoTT': VOTT,
+    'MOT': MOT,
     'Datumaro': DATUMARO,
     'WIDER FACE': WIDER,
     'KITTI': KITTI,
 }
 
 
+def panoptic(i):
+    segment = dict(id=1 + i % 2, category_id=1 + i % 2, area=484, bbox=BOX, iscrowd=0)
+    return dict(image_id=i, file_name=f'{i}.png', segments_info=[segment])
+
+
+def of_square(*colors):
+    """Maps of colors: a square has the one of its class, the ground is black."""
+    return lambda i: color_map((0, 0, 0), colors[i % 2])
+
+
+# a folder, and what its line calls it, for --task seg
+SEGMENTATION = {
+    'panoptic COCO': {
+        'images/train/{i}.jpg': photo,
+        'annotations/panoptic_train/{i}.png': of_square((1, 0, 0), (2, 0, 0)),
+        'annotations/panoptic_train.json': dict(
+            images=rows(
+                lambda i: dict(id=i, file_name=f'{i}.jpg', height=HEIGHT, width=WIDTH)
+            ),
+            annotations=rows(panoptic),
+            categories=[
+                dict(id=k, name=name, isthing=1) for k, name in enumerate(NAMES, 1)
+            ],
+        ),
+    },
+    'ADE20K of 2017': {
+        'training/x/{i}.jpg': photo,
+        'training/x/{i}_seg.png': of_square((10, 1, 1), (20, 2, 1)),
+        'training/x/{i}_atr.txt': lambda i: (
+            f'001 # 0 # 0 # {name_of(i)} # {name_of(i)} # ""\n'
+        ),
+    },
+    'MOTS': {
+        'train/images/{i}.jpg': photo,
+        'train/instances/{i}.png': lambda i: label_map(
+            0, 1001 + 1000 * (i % 2), 0, dtype=np.uint16
+        ),
+        'train/instances/labels.txt': '\n'.join(NAMES),
+    },
+}
 POLYGON = dict(exterior=CORNERS, interior=[])
 RINGS = [CORNERS + CORNERS[:1]]
 
@@ -237,16 +284,13 @@ def segment_anything(i):
     return dict(image=dict(image_id=i, file_name=f'{i}.jpg'), annotations=[entry])
 
 
-def panoptic(i):
-    segment = dict(id=1, category_id=i % 2, bbox=BOX)
-    return dict(image_id=i, file_name=f'{i}.png', segments_info=[segment])
-
-
 def file_of(content, path='a.json'):
     return {**IN_IMAGES, path: content}
 
 
 ONE_FILE = {
+    'CreateML': CREATE_ML,
+    'VoTT': VOTT,
     'Supervisely': file_of(supervisely, 'ann/{i}.jpg.json'),
     'V7 Darwin': file_of(darwin, 'ann/{i}.json'),
     'SuperAnnotate': file_of(super_annotate, '{i}.jpg___objects.json'),
@@ -275,20 +319,11 @@ ONE_FILE = {
     'ImageScope': file_of('<Annotations><Regions/></Annotations>', 'images/0.xml'),
     'UA-DETRAC': file_of('<sequence name="x"><target_list/></sequence>', 'a.xml'),
     'Segment Anything': {'{i}.jpg': photo, '{i}.json': segment_anything},
-    'panoptic COCO': file_of(
-        dict(coco(), annotations=rows(panoptic)), 'annotations/panoptic_train.json'
-    ),
     'captions of COCO': file_of(
         dict(images=[], annotations=[dict(id=0, image_id=0, caption='x')])
     ),
     'predictions in COCO': file_of([dict(image_id=0, category_id=1, bbox=BOX)]),
     'VisDrone': file_of('8,9,22,22,1,4,0,0\n', 'images/{i}.txt'),
-    'MOT': {'img1/00000{i}.jpg': photo, 'gt/gt.txt': '1,1,8,9,22,22,1,1,1.0\n'},
-    'MOTS': {
-        'train/images/{i}.jpg': photo,
-        'train/instances/{i}.png': label_map(0, 1),
-        'train/instances/labels.txt': 'a',
-    },
     'Mapillary Vistas': {
         'training/images/{i}.jpg': photo,
         'training/v2.0/polygons/{i}.json': dict(
@@ -299,7 +334,6 @@ ONE_FILE = {
         dict(imgHeight=HEIGHT, objects=[dict(label='car', polygon=CORNERS)]),
         'gtFine/train/{i}_gtFine_polygons.json',
     ),
-    'ADE20K of 2017': file_of('001 # 0 # 1 # sky # sky # ""', 'images/{i}_atr.txt'),
     'ADE20K of 2021': {
         '{i}.jpg': photo,
         '{i}.json': dict(annotation=dict(imsize=[48, 64, 3], object=[])),
@@ -337,7 +371,7 @@ ONE_FILE = {
 }
 
 
-ALL = {**DETECTION, **ONE_FILE}
+ALL = {**DETECTION, **SEGMENTATION, **ONE_FILE}
 
 
 def read(root, task='det', **options):
@@ -460,20 +494,17 @@ def test_named_pipes_are_not_read(tmp_path):
 
 def test_commands(tmp_path, monkeypatch):
     data = tmp_path / 'my data'
-    assert shlex.split(command(data, 'cvat', 'det')) == [
-        *('datum', 'convert', '-i', f'{data}', '-if', 'cvat', '-f', 'coco_instances'),
-        *('-o', f'{data}_converted', '--', '--save-media'),
-        *('--segmentation-mode', 'polygons'),
+    kind = Format('x', (), dict(det='x', cls='y'), where="/a[not(b='c')]")
+    assert shlex.split(command(kind, data, 'rot')) == [
+        *('datum', 'convert', '-i', f'{data}', '-if', 'x', '-f', 'coco_instances'),
+        *('-o', f'{data}_converted', '-e', "/a[not(b='c')]", '--filter-mode', 'a'),
+        *('--', '--save-media', '--segmentation-mode', 'polygons'),
     ]
     data.mkdir()
     monkeypatch.chdir(data)
-    words = shlex.split(command(Path('.'), 'cifar', 'cls'))
-    assert words[3] == str(data) and words[7:10] == [
-        'imagenet',
-        '-o',
-        f'{data}_converted',
-    ]
-    assert words[-1] == '--save-media'
+    words = shlex.split(command(Format('x', (), dict(cls='y')), Path('.'), 'cls'))
+    assert words[3:8] == [str(data), '-if', 'y', '-f', 'imagenet']
+    assert words[9:] == [f'{data}_converted', '--', '--save-media']
 
 
 @pytest.fixture(scope='module')
@@ -490,19 +521,41 @@ def datum(tmp_path_factory):
     return python.with_name('datum')
 
 
+def convert(datum, root, task):
+    """Runs the command that new_config prints for a folder; the new folder."""
+    with pytest.raises(OtherFormat) as caught:
+        read(root, task)
+    words = shlex.split(re.search('`(datum .+?)`', str(caught.value)).group(1))
+    subprocess.run([datum, *words[1:]], check=True, cwd=root.parent)
+    return root.with_name(f'{root.name}_converted')
+
+
 @pytest.mark.full
 @pytest.mark.parametrize('name', DETECTION)
 def test_commands_of_datumaro(tmp_path, datum, name):
-    """The printed command runs, and new_config reads each square of what it wrote."""
-    root = grow(tmp_path / 'my data', DETECTION[name])
-    with pytest.raises(OtherFormat) as caught:
-        read(root)
-    words = shlex.split(re.search('`(datum .+?)`', str(caught.value)).group(1))
-    subprocess.run([datum, *words[1:]], check=True, cwd=tmp_path)
-    data = read(tmp_path / 'my data_converted')
+    """new_config reads each square of what the printed command writes."""
+    data = read(convert(datum, grow(tmp_path / 'my data', DETECTION[name]), 'det'))
     photos = {x.path: x for x in chain(*data.splits.values())}.values()
-    assert len(photos) == 10
+    assert len(photos) == 10 and not data.has_masks
     for x in photos:
         (item,) = x.objects
-        assert item.bbox == pytest.approx(BOX, abs=0.01)
-        assert x.path.is_file()
+        assert item.bbox == pytest.approx(BOX, abs=1)
+        number = int(re.findall(r'\d+', x.path.name)[-1])
+        of_class = {'WIDER FACE': 'face', 'Open Images': f'/m/{number % 2}'}
+        assert item.name == of_class.get(name, name_of(number))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize('name', SEGMENTATION)
+def test_commands_of_datumaro_for_label_maps(tmp_path, datum, name):
+    """Label maps that are drawn from what it writes have the pixels of squares."""
+    root = grow(tmp_path / 'my data', SEGMENTATION[name])
+    data = read(convert(datum, root, 'seg'), 'seg')
+    write(data, tmp_path / 'out')
+    assert data.classes == ['background', *sorted(NAMES)]
+    maps = list((tmp_path / 'out').rglob('*.png'))
+    assert len(maps) == 10
+    for path in maps:
+        name = name_of(int(re.findall(r'\d+', path.name)[-1]))
+        wanted = label_map(0, data.classes.index(name), 0)
+        assert (np.array(Image.open(path)) != wanted).mean() < 0.02

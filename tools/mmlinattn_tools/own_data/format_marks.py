@@ -44,6 +44,8 @@ class Format:
         marks (tuple[Mark, ...]): Kinds of files, of which it has one or more.
         importers (Mapping[str, str]): Its name in datumaro, by task.
         advice (str): What to do for objects and areas without datumaro.
+        remark (str): What datumaro's command needs or leaves.
+        where (str): The annotations that it takes, as an expression of XPath.
         is_certain (bool): Readers take its files for others, so that they are refused
             before they are read.
     """
@@ -52,6 +54,8 @@ class Format:
     marks: tuple[Mark, ...]
     importers: Mapping[str, str] = field(default_factory=dict)
     advice: str = FROM_TOOL
+    remark: str = ''
+    where: str = ''
     is_certain: bool = False
 
 
@@ -104,13 +108,14 @@ DATA_SETS = (
     Format(
         'Open Images',
         _text('*.csv', OPEN_IMAGES),
-        **_plain('open_images', 'det seg cls'),
+        **_plain('open_images'),
+        remark='classes keep their codes, such as /m/01yrx',
         is_certain=True,
     ),
     Format(
         'Segment Anything',
-        _json('predicted_iou stability_score'),
-        **_plain('segment_anything'),
+        _text('*.json', r'\A(?![\s\S]*"categories")[\s\S]*"predicted_iou"'),
+        advice='its outlines have no classes: label them, and export COCO',
     ),
     Format('WIDER FACE', _text('*.txt', WIDER), **_plain('wider_face', 'det')),
     Format('KITTI', _text('*.txt', KITTI), **_plain('kitti_detection', 'det')),
@@ -162,14 +167,8 @@ DATA_SETS = (
         _text('*.json', r'\A\s*\[\s*\{[^{}]*"(image_id|category_id)"\s*:'),
         advice='take the file of ground truth',
     ),
-    Format(
-        'ICDAR text segmentation',
-        _text('*_gt.txt', ICDAR_LETTERS),
-        **_plain('icdar_text_segmentation', 'seg'),
-    ),
-    Format(
-        'ICDAR', _text('*/gt_*.txt', ICDAR), **_plain('icdar_text_localization', 'det')
-    ),
+    Format('ICDAR text segmentation', _text('*_gt.txt', ICDAR_LETTERS), **_plain()),
+    Format('ICDAR', _text('*/gt_*.txt', ICDAR), **_plain()),
     Format('CelebA', _names('*/list_bbox_celeba.txt'), **_plain('celeba', 'det')),
     Format(
         'CelebA', _names('*/list_attr_celeba.txt', '*/identity_celeba.txt'), **_plain()
@@ -177,11 +176,7 @@ DATA_SETS = (
     Format('LFW', _text('*/people.txt', r'\A\d+$'), **_plain('lfw', 'cls')),
     Format('VGGFace2', _names('*/loose_bb_*.csv'), **_plain('vgg_face2', 'det cls')),
     Format('Market-1501', _names('*/bounding_box_train/*'), **_plain()),
-    Format(
-        'MPII',
-        _names('*/mpii_annotations.json', '*/mpii_*.mat'),
-        **_plain('mpii_json', 'det'),
-    ),
+    Format('MPII', _names('*/mpii_annotations.json', '*/mpii_*.mat'), **_plain()),
     Format(
         'CIFAR',
         (
@@ -191,7 +186,7 @@ DATA_SETS = (
         **_plain('cifar', 'cls'),
     ),
     Format('Synthia', _names('*/gtleft/*.png'), **_plain('synthia_sf', 'seg')),
-    Format('Synthia', _names('*/gttxt/*.txt'), **_plain('synthia_rand', 'seg')),
+    Format('Synthia', _names('*/gttxt/*.txt'), **_plain()),
     Format('Synthia', _names('*/semseg/*.png'), **_plain('synthia_al', 'seg')),
     Format('MNIST', _names('*-idx3-ubyte*'), **_plain('mnist', 'cls')),
     Format(
@@ -214,6 +209,8 @@ TOOLS = (
         _text('*.xml', r'<annotations>[\s\S]*<track\b'),
         _all('cvat'),
         'export COCO from CVAT',
+        remark='frames must be called frame_000000.png and so on',
+        where="/item/annotation[not(outside='True')]",
     ),
     Format(
         'Datumaro',
@@ -233,14 +230,12 @@ TOOLS = (
     Format(
         'VoTT',
         (*_names('*.vott'), *_json('asset regions', 'assets tags videoSettings')),
-        _all('vott_json', 'det'),
         advice='export Pascal VOC from VoTT',
     ),
     Format(
         'CreateML',
         (*_names('*.createml.json'), *_text('*.json', r'"coordinates"\s*:\s*\{')),
-        _all('roboflow_create_ml', 'det'),
-        'export COCO from its tool',
+        advice='export COCO from its tool',
     ),
     Format('Supervisely', _json('classTitle', 'geometryType')),
     Format('V7 Darwin', _json('item slots', 'dataset original_filename annotations')),

@@ -68,10 +68,9 @@ def explain(error: ValueError, folder: Folder) -> ValueError:
 def remedy(kind: Format, data: Path, task: str) -> str:
     """What makes a folder of a format readable for a task."""
     ways = [] if task == 'cls' else [kind.advice.format(name=kind.name)]
-    importer = kind.importers.get('det' if task == 'rot' else task)
-    if importer:
-        line = f'convert it with `{command(data, importer, task)}` ({INSTALL})'
-        ways.append(line)
+    if reader_of(kind, task):
+        hints = '; '.join(filter(None, [INSTALL, kind.remark]))
+        ways.append(f'convert it with `{command(kind, data, task)}` ({hints})')
     elif kind.importers:
         others = ' or '.join(f'--task {name}' for name in kind.importers)
         ways.append(f'{others} says how to convert it')
@@ -103,7 +102,12 @@ def may_be_labels(path: Path) -> bool:
     return NO_LABELS.isdisjoint(words_of(path.stem))
 
 
-def command(data: Path, importer: str, task: str) -> str:
+def reader_of(kind: Format, task: str) -> Optional[str]:
+    """The name in datumaro of a format, if it converts it for a task."""
+    return kind.importers.get('det' if task == 'rot' else task)
+
+
+def command(kind: Format, data: Path, task: str) -> str:
     """The command of datumaro that writes a folder which new_config reads.
 
     Masks become outlines: those in COCO files are of crowds.
@@ -111,8 +115,11 @@ def command(data: Path, importer: str, task: str) -> str:
     if data.name in ('', '..'):
         data = data.resolve()
     out = data.with_name(f'{data.name}_converted')
-    words = ['datum', 'convert', '-i', str(data), '-if', importer]
-    words += ['-f', TARGETS[task], '-o', str(out), '--', '--save-media']
+    words = ['datum', 'convert', '-i', str(data), '-if', str(reader_of(kind, task))]
+    words += ['-f', TARGETS[task], '-o', str(out)]
+    if kind.where:
+        words += ['-e', kind.where, '--filter-mode', 'a']
+    words += ['--', '--save-media']
     if task != 'cls':
         words += ['--segmentation-mode', 'polygons']
     return shlex.join(words)
@@ -125,8 +132,8 @@ def find_format(
     converts for the task."""
     names = {path: str(path.relative_to(folder.root)).lower() for path in paths}
     root, read = folder.root.resolve().name.lower(), lru_cache(None)(read_ends)
-    task = 'det' if folder.options.task == 'rot' else folder.options.task
-    for each in sorted(formats, key=lambda each: task not in each.importers):
+    task = folder.options.task
+    for each in sorted(formats, key=lambda each: reader_of(each, task) is None):
         for path, name in names.items():
             text = partial(read, path)
             if any(mark.fits(f'/{root}/{name}', text) for mark in each.marks):
