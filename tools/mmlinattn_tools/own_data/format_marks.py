@@ -115,7 +115,7 @@ DATA_SETS = (
     Format(
         'Segment Anything',
         _text('*.json', r'\A(?![\s\S]*"categories")[\s\S]*"predicted_iou"'),
-        advice='its outlines have no classes: label them, and export COCO',
+        advice='label its outlines, which have no classes, and export COCO',
     ),
     Format('WIDER FACE', _text('*.txt', WIDER), **_plain('wider_face', 'det')),
     Format('KITTI', _text('*.txt', KITTI), **_plain('kitti_detection', 'det')),
