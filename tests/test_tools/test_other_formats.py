@@ -173,6 +173,7 @@ WIDER = {
 }
 KITTI = {
     'training/image_2/{i}.png': photo,
+    'training/calib/{i}.txt': 'P0: 7.2e+02 0 6.1e+02 0\nP1: 7.2e+02 0 6.1e+02 0\n',
     'training/label_2/{i}.txt': lambda i: (
         f'{name_of(i)} 0.00 0 -1.57 {X}.0 {Y}.00 {X + W} {Y + H} 1 1 1 1 1 1 -1.6\n'
     ),
@@ -415,6 +416,21 @@ def test_lines(tmp_path):
         read(grow(tmp_path / 'd', KITTI), 'seg')
     with pytest.raises(OtherFormat, match='put the photos in a folder for each class'):
         read(grow(tmp_path / 'e', ONE_FILE['Supervisely']), 'cls')
+
+
+def test_formats_that_readers_would_take_for_others(tmp_path):
+    """The labels of a photo in Open Images are codes, which may be denied."""
+    header = 'ImageID,Source,LabelName,Confidence'
+    text = lines(lambda i: f'{i},verification,/m/{i % 2},1', header)
+    root = grow(tmp_path, file_of(text, 'train-annotations-human-imagelabels.csv'))
+    with pytest.raises(OtherFormat, match='^its train-.* is of Open Images, which'):
+        read(root, 'cls', column='LabelName')
+
+
+def test_formats_that_datumaro_converts_come_first(tmp_path):
+    tree = {**ONE_FILE['captions of COCO'], **DATUMARO}
+    with pytest.raises(OtherFormat, match='is of Datumaro'):
+        read(grow(tmp_path, tree))
 
 
 def test_all_formats_are_tested():

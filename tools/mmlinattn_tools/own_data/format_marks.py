@@ -118,7 +118,11 @@ DATA_SETS = (
         advice='label its outlines, which have no classes, and export COCO',
     ),
     Format('WIDER FACE', _text('*.txt', WIDER), **_plain('wider_face', 'det')),
-    Format('KITTI', _text('*.txt', KITTI), **_plain('kitti_detection', 'det')),
+    Format(
+        'KITTI',
+        (*_text('*.txt', KITTI), *_text('*/calib/*.txt', r'^P[0-3]: ')),
+        **_plain('kitti_detection', 'det'),
+    ),
     Format(
         'KITTI',
         _names('*/training/instance/*.png'),
@@ -173,7 +177,7 @@ DATA_SETS = (
     Format(
         'CelebA', _names('*/list_attr_celeba.txt', '*/identity_celeba.txt'), **_plain()
     ),
-    Format('LFW', _text('*/people.txt', r'\A\d+$'), **_plain('lfw', 'cls')),
+    Format('LFW', _text('*/people.txt', r'\A\d+$'), **_plain()),
     Format('VGGFace2', _names('*/loose_bb_*.csv'), **_plain('vgg_face2', 'det cls')),
     Format('Market-1501', _names('*/bounding_box_train/*'), **_plain()),
     Format('MPII', _names('*/mpii_annotations.json', '*/mpii_*.mat'), **_plain()),
