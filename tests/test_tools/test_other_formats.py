@@ -179,9 +179,9 @@ KITTI = {
     ),
 }
 MOT = {
-    'img1/00000{i}.jpg': photo,
-    'gt/gt.txt': lines(lambda i: f'{i},{i},{X},{Y},{W},{H},1,{i % 2 + 1},1.0'),
-    'gt/labels.txt': '\n'.join(NAMES),
+    'MOT-02/img1/00000{i}.jpg': photo,
+    'MOT-02/gt/gt.txt': lines(lambda i: f'{i},{i},{X},{Y},{W},{H},1,{i % 2 + 1},1.0'),
+    'MOT-02/gt/labels.txt': '\n'.join(NAMES),
 }
 # a folder, and what its line calls it, for --task det
 DETECTION = {
@@ -536,15 +536,17 @@ def test_named_pipes_are_not_read(tmp_path):
 def test_commands(tmp_path, monkeypatch):
     data = tmp_path / 'my data'
     kind = Format('x', (), dict(det='x', cls='y'), where="/a[not(b='c')]")
-    assert shlex.split(command(kind, data, 'rot')) == [
+    assert shlex.split(command(kind, data, 'rot', data)) == [
         *('datum', 'convert', '-i', f'{data}', '-if', 'x', '-f', 'coco_instances'),
         *('-o', f'{data}_converted', '-e', "/a[not(b='c')]", '--filter-mode', 'a'),
         *('--', '--save-media', '--segmentation-mode', 'polygons'),
     ]
     data.mkdir()
     monkeypatch.chdir(data)
-    words = shlex.split(command(Format('x', (), dict(cls='y')), Path('.'), 'cls'))
-    assert words[3:8] == [str(data), '-if', 'y', '-f', 'imagenet']
+    words = shlex.split(
+        command(Format('x', (), dict(cls='y')), Path('.'), 'cls', Path('.'))
+    )
+    assert words[3:8] == ['.', '-if', 'y', '-f', 'imagenet']
     assert words[9:] == [f'{data}_converted', '--', '--save-media']
 
 

@@ -45,6 +45,8 @@ class Format:
         importers (Mapping[str, str]): Its name in datumaro, by task.
         advice (str): What to do for objects and areas without datumaro.
         remark (str): What datumaro's command needs or leaves.
+        levels (int): How far above a marked file the folder is that datumaro takes; 0
+            if this is the folder of all data.
         where (str): The annotations that it takes, as an expression of XPath.
         is_certain (bool): Readers take its files for others, so that they are refused
             before they are read.
@@ -55,6 +57,7 @@ class Format:
     importers: Mapping[str, str] = field(default_factory=dict)
     advice: str = FROM_TOOL
     remark: str = ''
+    levels: int = 0
     where: str = ''
     is_certain: bool = False
 
@@ -129,7 +132,13 @@ DATA_SETS = (
         **_plain('kitti_segmentation', 'seg'),
     ),
     Format('VisDrone', _text('*.txt', VISDRONE), advice=SCRIPT),
-    Format('MOT', _text('*/gt.txt', MOT), **_plain('mot_seq', 'det')),
+    Format(
+        'MOT',
+        _text('*/gt.txt', MOT),
+        **_plain('mot_seq', 'det'),
+        remark='one sequence at a time',
+        levels=2,
+    ),
     Format('MOTS', _names('*/instances/labels.txt'), **_plain('mots')),
     Format(
         'Mapillary Vistas',

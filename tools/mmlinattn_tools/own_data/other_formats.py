@@ -65,12 +65,14 @@ def explain(error: ValueError, folder: Folder) -> ValueError:
     return error
 
 
-def remedy(kind: Format, data: Path, task: str) -> str:
-    """What makes a folder of a format readable for a task."""
+def remedy(kind: Format, path: Path, data: Path, task: str) -> str:
+    """What makes data of a format, which a file has, readable for a task."""
     ways = [] if task == 'cls' else [kind.advice.format(name=kind.name)]
     if reader_of(kind, task):
         hints = '; '.join(filter(None, [INSTALL, kind.remark]))
-        ways.append(f'convert it with `{command(kind, data, task)}` ({hints})')
+        source = path.parents[kind.levels - 1] if kind.levels else data
+        words = command(kind, source, task, data)
+        ways.append(f'convert it with `{words}` ({hints})')
     elif kind.importers:
         others = ' or '.join(f'--task {name}' for name in kind.importers)
         ways.append(f'{others} says how to convert it')
@@ -83,7 +85,7 @@ def describe(folder: Folder, kind: Format, path: Path) -> str:
     name, options = path.relative_to(folder.root), folder.options
     what = kind.name if kind in OTHERS else f'of {kind.name}'
     text = f'its {name} is {what}, which new_config does not read'
-    return f'{text}: {remedy(kind, options.data, options.task)}'
+    return f'{text}: {remedy(kind, path, options.data, options.task)}'
 
 
 def file_of(text: str) -> Optional[Path]:
@@ -107,15 +109,16 @@ def reader_of(kind: Format, task: str) -> Optional[str]:
     return kind.importers.get('det' if task == 'rot' else task)
 
 
-def command(kind: Format, data: Path, task: str) -> str:
-    """The command of datumaro that writes a folder which new_config reads.
+def command(kind: Format, source: Path, task: str, data: Path) -> str:
+    """The command of datumaro that writes a folder, beside all data, which new_config
+    reads.
 
     Masks become outlines: those in COCO files are of crowds.
     """
     if data.name in ('', '..'):
         data = data.resolve()
     out = data.with_name(f'{data.name}_converted')
-    words = ['datum', 'convert', '-i', str(data), '-if', str(reader_of(kind, task))]
+    words = ['datum', 'convert', '-i', str(source), '-if', str(reader_of(kind, task))]
     words += ['-f', TARGETS[task], '-o', str(out)]
     if kind.where:
         words += ['-e', kind.where, '--filter-mode', 'a']
