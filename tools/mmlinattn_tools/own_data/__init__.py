@@ -4,8 +4,9 @@ The way of a folder, each step in a module: ``folder`` finds its files, ``reader
 annotations and ``matching`` their photos, ``headers`` measures photos and ``fitting``
 brings objects into them, ``splits`` divides, ``map_reader`` reads label maps,
 ``labelings`` and ``label_maps`` give labels to pixels, ``checks`` has what is refused
-or said, ``write`` writes. ``data_set`` calls them in turn; ``records`` and ``outlines``
-have what they give each other.
+or said, ``write`` writes. ``other_formats`` names what is not read, by the table
+``format_marks``. ``data_set`` calls them in turn; ``records`` and ``outlines`` have what
+they give each other.
 """
 
 from .class_tables import parse_colors

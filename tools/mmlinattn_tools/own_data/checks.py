@@ -9,6 +9,7 @@ from typing import Any, Optional
 from mmlinattn.engine.preflight.outlines import Fault
 
 from .folder import PHOTO, Folder
+from .other_formats import NoData
 from .records import (
     OBJECT_TASKS,
     Match,
@@ -42,7 +43,7 @@ def check_reading(reading: Reading, folder: Folder) -> list[Note]:
     refuse_missing(matches)
     if not matches:
         text = f'it has no data for --task {folder.options.task}, see --help'
-        raise ValueError('; '.join([text, *reading.hints[:1], folder.content()]))
+        raise NoData('; '.join([text, *reading.hints[:1], folder.content()]))
     refuse_repeated(matches)
     for ending in UNREAD_ENDINGS:
         text = f'left out {{}} {ending} files, to be converted to JPEG or PNG'

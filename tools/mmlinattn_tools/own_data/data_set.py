@@ -10,7 +10,7 @@ import numpy as np
 
 from mmlinattn.engine.preflight.outlines import Fault
 
-from . import checks
+from . import checks, other_formats
 from .fitting import SMALL, TURNED, fit
 from .folder import Folder
 from .headers import Header, depth_notes, read_headers
@@ -75,10 +75,18 @@ class OwnData:
             OSError: If photos or annotations can't be read.
             ValueError: If they are missing, or contradict each other or the options.
         """
-        task = options.task
         folder = Folder(options)
+        try:
+            return cls._read(folder)
+        except ValueError as error:
+            raise other_formats.explain(error, folder) from error
+
+    @classmethod
+    def _read(cls, folder: Folder) -> 'OwnData':
+        options, task = folder.options, folder.options.task
         index = PhotoIndex(folder)
         reading = read_task(folder, index)
+        other_formats.refuse(folder, reading.sources)
         notes = checks.check_reading(reading, folder)
         photos = measure(reading.matches, task, notes)
         has_masks, boxes_stand_in, outline_notes = checks.choose_outlines(photos, task)
