@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 from loading import ROOT, load_module, run_command
 from small_configs import draw_shapes
 
@@ -49,6 +50,24 @@ def test_frequencies(tmp_path, capsys):
         assert all(0 < row[k] <= row[f'{k}, bound'] for k, row in pairs)
     names = {x.name for x in tmp_path.iterdir()}
     assert names == {'x.json', 'x.png', 'x_spectra.png'}
+
+
+def test_landmarks(tmp_path, capsys):
+    """Shares of tokens are what the figure says."""
+    script = load_module('examples/landmarks.py')
+    even, one = torch.full((4, 5), 1 / 20), torch.zeros(4, 5)
+    one[2, 3] = 1
+    assert script.half_of(even) == 0.5 and script.half_of(one) == 0.05
+    photos = tmp_path / 'photos'
+    draw_shapes('imagenet', tmp_path / 'data', num_train=2, num_val=1, size=64)
+    photos.mkdir()
+    for i, path in enumerate(sorted((tmp_path / 'data').rglob('*.[jJ]*[gG]'))[:2]):
+        path.rename(photos / f'{i}.jpg')
+    out = tmp_path / 'landmarks.png'
+    words = '--photos', str(photos), '--steps', '1', '--out', str(out)
+    script.main(str(photos / '0.jpg'), *words)
+    assert out.stat().st_size > 10_000
+    assert 'of new crops of 2 photos are right' in capsys.readouterr().out
 
 
 @pytest.mark.openmmlab

@@ -2,7 +2,8 @@
 
 A table stands between two comments, of which the first names it. Equations and other
 facts are those of docs/attentions.yml, public weights those of the metafiles, times and
-memory those of the suite zoo of benchmarks/run.py. Parameters and FLOPs are counted
+memory those of the suite zoo of benchmarks/run.py, shares of matched tokens those of
+benchmarks/matching.py. Parameters and FLOPs are counted
 here, on the models of that suite.
 """
 
@@ -22,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / 'benchmarks'), str(Path(__file__).parent)]
 
 from model_zoo import read_metafiles
+from quoted import interval
 from side_by_side.models import ZOO
 from side_by_side.registry import CLASSIFICATION, DETECTION
 from side_by_side.report import markdown
@@ -29,6 +31,17 @@ from side_by_side.report import markdown
 PAGE = ROOT / 'docs/attentions.md'
 FACTS = ROOT / 'docs/attentions.yml'
 MEASURED = ROOT / 'docs/benchmarks/zoo_cpu.json'
+MATCHED = ROOT / 'docs/claims/matching.json'
+# test and number of pairs, by the title of their column
+MATCHES = {
+    '6 pairs': ('14', '6'),
+    '12 pairs': ('14', '12'),
+    '24 pairs': ('14', '24'),
+    '48 pairs': ('14', '48'),
+    '48 pairs, 28 × 28': ('28', '48'),
+    '48 pairs, 56 × 56': ('56', '48'),
+    '48 pairs, noise': ('14, noise', '48'),
+}
 TABLE = re.compile(
     r'(<!-- attentions: (\w+) -->\n).*?(<!-- end of attentions -->)', re.S
 )
@@ -115,10 +128,24 @@ def sizes(facts):
     return f'{markdown(titles, lines)}\n\nMeasured on: {measured["machine"]}.'
 
 
+def matching(_facts):
+    """Percents of tokens that are given the right value."""
+    lines = []
+    for name, row in json.loads(MATCHED.read_text('utf-8'))['attentions'].items():
+        seeds = row['seeds'].values()
+        line = [name]
+        for test, pairs in MATCHES.values():
+            middle, half = interval([100 * tests[test][pairs] for tests in seeds])
+            line.append(f'{middle:.1f} ± {half:.1f}')
+        lines.append(line)
+    lines.sort(key=lambda line: -float(line[4].partition(' ')[0]))
+    return markdown(['attention', *MATCHES], lines)
+
+
 def render():
     """The page with its tables written anew."""
     facts = yaml.safe_load(FACTS.read_text('utf-8'))
-    make = dict(equations=equations, needs=needs, sizes=sizes)
+    make = dict(equations=equations, needs=needs, sizes=sizes, matching=matching)
 
     def replace(match):
         start, name, end = match.groups()

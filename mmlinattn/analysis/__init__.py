@@ -1,5 +1,6 @@
+from .averaging import averaged_attention, varying_share, varying_shares
 from .flops import KINDS, FlopCount, count_flops
-from .landmarks import nystroem_diagonal
+from .landmarks import landmark_weights, nystroem_diagonal
 from .recording import (
     AttentionCall,
     BlockCall,
@@ -17,10 +18,14 @@ __all__ = [
     'FlopCount',
     'attention_rows',
     'attentions_of',
+    'averaged_attention',
     'blocks_of',
     'count_flops',
     'hc_proportion',
+    'landmark_weights',
     'nystroem_diagonal',
     'token_similarity',
+    'varying_share',
+    'varying_shares',
     'watch',
 ]

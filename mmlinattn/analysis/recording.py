@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 import torch
@@ -172,30 +173,48 @@ def watch(
     attentions = attentions_of(model)
     with ExitStack() as stack:
         for name, module in attentions.items() if on_attention else ():
-            _watch_attention(stack, name, module, on_attention)
+            intercept(stack, name, module, partial(_show, on_attention))
         for name, block in blocks_of(model).items() if on_block else ():
             _watch_block(stack, name, block, on_block)
         yield
 
 
-def _watch_attention(
-    stack: ExitStack, name: str, module: BaseAttention, visit: Any
+def _show(
+    visit: Callable[[AttentionCall], Any],
+    call: AttentionCall,
+    compute: Callable[[], Tensor],
+) -> Tensor:
+    """Computes a call after a function has seen it."""
+    visit(call)
+    return compute()
+
+
+def intercept(
+    stack: ExitStack,
+    name: str,
+    module: BaseAttention,
+    around: Callable[[AttentionCall, Callable[[], Tensor]], Tensor],
 ) -> None:
-    """Shows each call of ``attend``, until the stack is closed."""
+    """Lets a function answer each call of ``attend``, until the stack is closed. It
+    gets the call, and a function that computes it."""
     shapes: list[Any] = []
     attend = module.attend
 
     def before(_module: nn.Module, args: Any, kwargs: Any) -> None:
         shapes.append(tuple(kwargs.get('hw_shape', args[-1])))
 
-    def watched(q: Tensor, k: Tensor, v: Tensor, hw_shape: Any) -> Tensor:
-        visit(AttentionCall(name, module, q, k, v, tuple(hw_shape), shapes.pop()))
-        return attend(q, k, v, hw_shape)
+    def answered(q: Tensor, k: Tensor, v: Tensor, hw_shape: Any) -> Tensor:
+        call = AttentionCall(name, module, q, k, v, tuple(hw_shape), shapes.pop())
+        return around(call, lambda: attend(q, k, v, hw_shape))
 
     handle = module.register_forward_pre_hook(before, with_kwargs=True)
     stack.callback(handle.remove)
-    module.__dict__['attend'] = watched
-    stack.callback(module.__dict__.pop, 'attend')
+    own = module.__dict__.get('attend')
+    module.__dict__['attend'] = answered
+    if own is None:
+        stack.callback(module.__dict__.pop, 'attend')
+    else:  # contexts inside of each other
+        stack.callback(module.__dict__.__setitem__, 'attend', own)
 
 
 def _watch_block(
