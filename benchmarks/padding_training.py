@@ -13,7 +13,6 @@ import json
 import math
 import time
 from dataclasses import asdict, dataclass, fields
-from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -33,12 +32,13 @@ import mmlinattn.models  # noqa: F401
 from mmlinattn.utils.quiet import quiet
 
 CLASSES = ('circle', 'square', 'triangle')
-# sides of images, in pixels: those of a batch are padded to the largest
-SIDES, CANVAS = (32, 48, 64), 64
+CANVAS = 64
 NUM_TRAIN, NUM_TEST, BATCH, RATE = 400, 150, 8, 2e-3
 PADDING = ('left as it is', 'left out')
 ANCHORS = ('MMDetection', 'image')
-STARTS = ('random', 'trained')
+# sides of images, in pixels: those of a batch are padded to the largest, and to
+# multiples of 32
+SIDES = dict(several=(32, 48, 64), one=(48,))
 ARCH = dict(embed_dims=[16, 32, 64, 64], depths=[1] * 4, num_heads=[1, 1, 2, 2])
 BACKBONES: dict[str, dict] = {
     'LinearSOFTPlusPlus': dict(
@@ -89,8 +89,7 @@ class Training:
         anchors (str): 'MMDetection', those that begin in an image whose sides are
             rounded up to 32 pixels; 'image', those that begin in the image. Others are
             not trained.
-        start (str): 'random', or 'trained', for weights of a training on images of the
-            largest size, which have no padding.
+        sides (str): 'several' or 'one', of ``SIDES``.
         steps (int): Of eight images.
         seed (int): Of initial weights, order and flips.
     """
@@ -98,7 +97,7 @@ class Training:
     model: str
     padding: str
     anchors: str
-    start: str
+    sides: str
     steps: int
     seed: int
 
@@ -140,7 +139,7 @@ def draw(number: int, random: np.random.Generator, sides: tuple[int, ...]) -> di
     return dict(number=number, image=pixels, boxes=boxes, labels=labels)
 
 
-def draw_all(count: int, seed: int, sides: tuple[int, ...] = SIDES) -> list[dict]:
+def draw_all(count: int, seed: int, sides: tuple[int, ...]) -> list[dict]:
     random = np.random.default_rng(seed)
     return [draw(number, random, sides) for number in range(count)]
 
@@ -326,23 +325,12 @@ def similarities(detector: torch.nn.Module, photos: list[dict]) -> dict[str, flo
     return found
 
 
-@lru_cache
-def trained_without_padding(model: str, steps: int, seed: int) -> dict:
-    """Weights of a training on images of the largest size."""
-    detector = build(model, seed)
-    training = Training(model, PADDING[0], ANCHORS[0], STARTS[0], steps, seed)
-    fit(detector, draw_all(NUM_TRAIN, 2, (CANVAS,)), training)
-    return detector.state_dict()
-
-
 def measure(training: Training) -> dict:
     """Trains and tests a detector."""
     torch.set_num_threads(1)
-    photos, tests = draw_all(NUM_TRAIN, 0), draw_all(NUM_TEST, 1)
+    sides = SIDES[training.sides]
+    photos, tests = draw_all(NUM_TRAIN, 0, sides), draw_all(NUM_TEST, 1, sides)
     detector = build(training.model, training.seed)
-    if training.start == 'trained':
-        words = training.model, training.steps, training.seed
-        detector.load_state_dict(trained_without_padding(*words))
     detector.backbone.mask_padding = training.padding == 'left out'
     row: dict[str, Any] = asdict(training)
     row['cosines before'] = similarities(detector, photos)
@@ -373,13 +361,13 @@ def main(argv: Any = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--models', nargs='+', choices=BACKBONES, default=[*BACKBONES])
     parser.add_argument('--anchors', nargs='+', choices=ANCHORS, default=[*ANCHORS])
-    parser.add_argument('--starts', nargs='+', choices=STARTS, default=[*STARTS])
+    parser.add_argument('--sides', nargs='+', choices=SIDES, default=[*SIDES])
     parser.add_argument('--seeds', nargs='+', type=int, default=[0, 1, 2])
     parser.add_argument('--steps', type=int, default=200)
     parser.add_argument('--out', type=Path, required=True)
     args = parser.parse_args(argv)
     rows = json.loads(args.out.read_text())['rows'] if args.out.exists() else []
-    names = (args.models, PADDING, args.anchors, args.starts, [args.steps], args.seeds)
+    names = (args.models, PADDING, args.anchors, args.sides, [args.steps], args.seeds)
     for words in product(*names):
         training = asdict(Training(*words))
         if any(training.items() <= row.items() for row in rows):

@@ -147,7 +147,7 @@ def test_trainings_differ_by_their_padding_alone(trainings, sides, equal):
     """Without padding, both are the same to the last bit."""
     found = []
     for padding in trainings.PADDING:
-        words = 'Swin, elfatt', padding, 'image', 'random', 2, 0
+        words = 'Swin, elfatt', padding, 'image', 'several', 2, 0
         training = trainings.Training(*words)
         detector = trainings.build(training.model, training.seed)
         detector.backbone.mask_padding = padding == 'left out'
@@ -167,7 +167,7 @@ def test_anchors_beyond_an_image_are_not_trained(trainings):
 
 def test_a_training_is_not_repeated(trainings, monkeypatch, tmp_path):
     out = tmp_path / 'rows.json'
-    words = '--models LinearSOFTPlusPlus --anchors image --starts trained --seeds 0'
+    words = '--models LinearSOFTPlusPlus --anchors image --sides one --seeds 0'
     words = f'{words} --steps 1 --out {out}'.split()
     trainings.main(words)
     rows = json.loads(out.read_text())['rows']
