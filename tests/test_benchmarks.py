@@ -150,3 +150,47 @@ def test_results_are_written(load, run, monkeypatch, tmp_path, capsys):
     assert page.with_suffix('.png').is_file()
     with pytest.raises(SystemExit):
         run(words.replace(' --overwrite', ''))
+
+
+@pytest.fixture
+def trainings(load, monkeypatch):
+    """Trainings with and without padding, small."""
+    module = load('padding_training')
+    for name, count in dict(NUM_TRAIN=8, NUM_TEST=3).items():
+        monkeypatch.setattr(module, name, count)
+    return module
+
+
+@pytest.mark.parametrize('sides, equal', [((64,), True), ((32, 64), False)])
+def test_trainings_differ_by_their_padding_alone(trainings, sides, equal):
+    """Without padding, both are the same to the last bit."""
+    found = []
+    for padding in trainings.PADDING:
+        words = 'Swin, elfatt', padding, 'image', 'several', 2, 0
+        training = trainings.Training(*words)
+        detector = trainings.build(training.model, training.seed)
+        detector.backbone.mask_padding = padding == 'left out'
+        photos = trainings.draw_all(8, 0, sides)
+        found.append(trainings.fit(detector, photos, training))
+    assert (found[0] == found[1]) == equal
+
+
+def test_anchors_beyond_an_image_are_not_trained(trainings):
+    """MMDetection rounds images up to 32 pixels."""
+    detector = trainings.build('Swin, elfatt', 0)
+    for side, equal in ((64, True), (48, False)):
+        batch = trainings.batch_of(trainings.draw_all(2, 0, (side,)))
+        mm, image = (trainings.losses(detector, batch, x) for x in trainings.ANCHORS)
+        assert torch.equal(mm, image) == equal
+
+
+def test_a_training_is_not_repeated(trainings, monkeypatch, tmp_path):
+    out = tmp_path / 'rows.json'
+    words = '--models LinearSOFTPlusPlus --anchors image --sides one --seeds 0'
+    words = f'{words} --steps 1 --out {out}'.split()
+    trainings.main(words)
+    rows = json.loads(out.read_text())['rows']
+    assert [row['padding'] for row in rows] == [*trainings.PADDING]
+    assert len(rows[0]['differences']) == 4 and min(rows[0]['differences']) > 0
+    monkeypatch.setattr(trainings, 'measure', None)
+    trainings.main(words)

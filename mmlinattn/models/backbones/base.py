@@ -98,10 +98,9 @@ class BaseBackbone(BaseModule):
         norm_eval (bool): Keeps BatchNorm in eval mode while training.
         with_cp (bool): Recomputes blocks in the backward pass, to save memory.
         mask_padding (bool | str): Leaves out of each image the rows at its bottom and
-            the columns at its right that are zero in all channels, which a data
-            preprocessor adds, so that an image has the same features in any batch.
-            'evaluation' does so in evaluation mode, True in training too, False
-            never. Maps are zero there.
+            the columns at its right that are zero in all channels: a preprocessor's
+            padding. Maps are zero there. 'evaluation' does so in evaluation mode, so
+            that training sees other features; True always, False never.
         init_cfg (dict | list[dict], optional): Initialization of MMEngine.
             'Pretrained' loads by :func:`mmlinattn.weights.load_pretrained`, and
             accounts for every parameter.
