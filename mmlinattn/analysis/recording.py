@@ -172,8 +172,10 @@ def watch(
     """
     attentions = attentions_of(model)
     with ExitStack() as stack:
-        for name, module in attentions.items() if on_attention else ():
-            intercept(stack, name, module, partial(_show, on_attention))
+        if on_attention:
+            show = partial(_show, on_attention)
+            for name, module in attentions.items():
+                intercept(stack, name, module, show)
         for name, block in blocks_of(model).items() if on_block else ():
             _watch_block(stack, name, block, on_block)
         yield

@@ -9,11 +9,4 @@ from .tasks import TASKS
 from .whole import whole_config
 from .write import Choices, Devices, NewConfig, write_config
 
-__all__ = [
-    'TASKS',
-    'Choices',
-    'Devices',
-    'NewConfig',
-    'whole_config',
-    'write_config',
-]
+__all__ = ['TASKS', 'Choices', 'Devices', 'NewConfig', 'whole_config', 'write_config']

@@ -5,8 +5,8 @@ annotations and ``matching`` their photos, ``headers`` measures photos and ``fit
 brings objects into them, ``splits`` divides, ``map_reader`` reads label maps,
 ``labelings`` and ``label_maps`` give labels to pixels, ``checks`` has what is refused
 or said, ``write`` writes. ``other_formats`` names what is not read, by the table
-``format_marks``. ``data_set`` calls them in turn; ``records`` and ``outlines`` have what
-they give each other.
+``format_marks``. ``data_set`` calls them in turn; ``records`` and ``outlines`` have
+what they give each other.
 """
 
 from .class_tables import parse_colors
