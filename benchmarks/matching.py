@@ -46,8 +46,9 @@ TESTS = {
     '56': (4 * SIDE, 0.0, 25088),
     '14, noise': (SIDE, 0.2, 12544),
 }
-# what the controls must reach, and may not exceed; a guess has 1 / 6
-LEARNED, GUESSED = 0.98, 0.2
+# what the controls must reach, and may not exceed: a guess has 1 / 6, and four standard
+# errors of 384 regions are 0.08
+LEARNED, GUESSED = 0.98, 0.25
 
 
 class Maps(NamedTuple):

@@ -133,6 +133,8 @@ def matching(_facts):
     lines = []
     for name, row in json.loads(MATCHED.read_text('utf-8'))['attentions'].items():
         seeds = row['seeds'].values()
+        if len(seeds) < 2:  # no interval
+            continue
         line = [name]
         for test, pairs in MATCHES.values():
             middle, half = interval([100 * tests[test][pairs] for tests in seeds])
