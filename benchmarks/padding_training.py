@@ -38,7 +38,7 @@ PADDING = ('left as it is', 'left out')
 ANCHORS = ('MMDetection', 'image')
 # sides of images, in pixels: those of a batch are padded to the largest, and to
 # multiples of 32
-SIDES = dict(several=(32, 48, 64), one=(48,))
+SIDES = dict(any=tuple(range(32, 65)), several=(32, 48, 64), one=(48,))
 ARCH = dict(embed_dims=[16, 32, 64, 64], depths=[1] * 4, num_heads=[1, 1, 2, 2])
 BACKBONES: dict[str, dict] = {
     'LinearSOFTPlusPlus': dict(
@@ -89,7 +89,7 @@ class Training:
         anchors (str): 'MMDetection', those that begin in an image whose sides are
             rounded up to 32 pixels; 'image', those that begin in the image. Others are
             not trained.
-        sides (str): 'several' or 'one', of ``SIDES``.
+        sides (str): A key of ``SIDES``.
         steps (int): Of eight images.
         seed (int): Of initial weights, order and flips.
     """
@@ -363,7 +363,7 @@ def main(argv: Any = None) -> None:
     parser.add_argument('--anchors', nargs='+', choices=ANCHORS, default=[*ANCHORS])
     parser.add_argument('--sides', nargs='+', choices=SIDES, default=[*SIDES])
     parser.add_argument('--seeds', nargs='+', type=int, default=[0, 1, 2])
-    parser.add_argument('--steps', type=int, default=200)
+    parser.add_argument('--steps', type=int, default=400)
     parser.add_argument('--out', type=Path, required=True)
     args = parser.parse_args(argv)
     rows = json.loads(args.out.read_text())['rows'] if args.out.exists() else []
