@@ -33,6 +33,9 @@ from .attentions.magnitude_aware import (
     MagnitudeAwareAttention as MagnitudeAwareAttention,
 )
 from .attentions.mlla import MLLAAttention as MLLAAttention
+from .attentions.multi_scale import (
+    MultiScaleLinearAttention as MultiScaleLinearAttention,
+)
 from .attentions.multihead import MultiheadSelfAttention as MultiheadSelfAttention
 from .attentions.nystrom import NystromAttention as NystromAttention
 from .attentions.performer import PerformerAttention as PerformerAttention
