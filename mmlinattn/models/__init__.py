@@ -52,6 +52,7 @@ from .attentions.window import WindowAttention as WindowAttention
 from .backbones.base import BaseBackbone as BaseBackbone
 from .backbones.cait import CaiT as CaiT
 from .backbones.cswin import CSWinTransformer as CSWinTransformer
+from .backbones.efficientvit import EfficientViT as EfficientViT
 from .backbones.isotropic import IsotropicTransformer as IsotropicTransformer
 from .backbones.mlla import MLLA as MLLA
 from .backbones.pyramid import PyramidTransformer as PyramidTransformer
