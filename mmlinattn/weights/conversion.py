@@ -14,7 +14,7 @@ OURS = 'mmlinattn'
 COMMAND = 'mim run mmlinattn convert_official'
 LIGHTNING = 'model.'  # its prefix
 # official code and older timm; newer timm; mmpretrain's plain models
-HEADS = ('head', 'head.fc', 'head.layers.head')
+HEADS: tuple[str, ...] = ('head', 'head.fc', 'head.layers.head')
 HEADS += tuple(head for family in FAMILIES.values() for head in family.heads)
 STATE_DICTS = ('state_dict', 'model')
 # of DataParallel and of torch.compile, in any order

@@ -1,10 +1,14 @@
 """EfficientViT beside the official code and timm's."""
 
+import re
+
 import efficientvit_fixture as efficientvit
 import pytest
 import timm
 import torch
+from loading import load_module
 from mmengine.runner.checkpoint import load_state_dict
+from our_configs import meta_model
 
 from mmlinattn.models import ConvPoolingNeck, EfficientViT
 from mmlinattn.registry import MODELS
@@ -121,6 +125,24 @@ def test_parameters():
     expected = efficientvit.outputs('parameters')
     assert numbers == {key: int(x) for key, x in expected.items()}
     assert len(numbers) == len(WIDTHS) + len(HEADS)
+
+
+@pytest.mark.modern_full
+def test_printed_flops():
+    """The authors count neither norms nor resizing, and print segmentors on ADE20K for
+    images of 512 x 512."""
+    get_flops = load_module('tools/analysis_tools/get_flops.py')
+    printed = load_module('docs/site/model_zoo.py').read_printed()
+    rows = {name: row for name, row in printed.items() if 'efficientvit' in name}
+    assert len(rows) == 22
+    for name, row in rows.items():
+        shape = (512, 512) if 'ade20k' in name else (1024, 2048)
+        if '_in1k' in name:
+            shape = (int((re.findall(r'-(\d+)px', name) or [224])[0]),) * 2
+        kinds = get_flops.count_on(meta_model(name), shape, 'meta').by_kind()
+        flops = kinds['conv'] + kinds['linear'] + kinds['matmul']
+        digits = len(row['flops'].partition('.')[2])
+        assert f'{flops / 1e9:.{digits}f}' == row['flops'], name
 
 
 def random_timm(size):
