@@ -5,7 +5,8 @@ found from mmengine, mmdet, mmseg and mmpretrain without any import.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from importlib import import_module
+from typing import Any, Optional
 
 import mmlinattn
 
@@ -13,7 +14,24 @@ mmlinattn.check_versions()
 
 from mmengine import registry as roots  # noqa: E402
 
-MODELS = roots.Registry(
+# classes whose bases belong to libraries that not everyone has, and where they are
+NAMED_LATER = {
+    'EfficientViTHead': 'mmlinattn.models.segmentation.efficientvit_head',
+    'EfficientViTSegmentor': 'mmlinattn.models.segmentation.efficientvit_segmentor',
+}
+
+
+class ModelRegistry(roots.Registry):
+    """A registry that imports some classes when they are asked for."""
+
+    def get(self, key: str) -> Optional[type]:
+        name = str(key).rpartition('.')[2]
+        if name in NAMED_LATER and name not in self.module_dict:
+            import_module(NAMED_LATER[name])
+        return super().get(key)
+
+
+MODELS = ModelRegistry(
     'model', parent=roots.MODELS, scope='mmlinattn', locations=['mmlinattn.models']
 )
 HOOKS = roots.Registry(

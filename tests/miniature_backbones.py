@@ -5,17 +5,20 @@ import operator
 import pytest
 import torch
 
-from mmlinattn.models import BaseBackbone, IsotropicTransformer
+from mmlinattn.models import BaseBackbone, IsotropicTransformer, TransformerBlock
 from mmlinattn.models.backbones.presets import PresetTransformer
 from mmlinattn.registry import MODELS
 
 PYRAMID = dict(embed_dims=[8, 16, 24, 32], depths=[1, 2, 1, 1], num_heads=[1, 2, 3, 4])
 PRESET = dict(embed_dims=8, depths=[2, 1, 1, 1], num_heads=[2, 2, 4, 4])
 PLAIN = dict(embed_dims=24, num_layers=4, num_heads=3)
+# the stem comes first
+STEMMED = dict(embed_dims=[8, 8, 16, 24, 32], depths=[1, 2, 1, 1, 1], head_dims=8)
 # options of a miniature of four stages besides the arch of its skeleton
 OPTIONS = {
     'SOFT': dict(img_size=64),
     'CaiT': dict(arch=dict(PLAIN, num_class_layers=1)),
+    'EfficientViT': dict(arch=dict(STEMMED, series='b')),
 }
 KINDS = {
     name: kind
@@ -38,6 +41,7 @@ UNSCALED = dict(attn_scale=False, feat_scale=False)
 SCALED = dict(attn_scale=True, feat_scale=True)
 CASES = {name: miniature(name) for name in KINDS}
 CASES['SOFTPlusPlus-no-cls'] = dict(CASES['SOFTPlusPlus'], sampling_ratios=(8, 4, 2, 2))
+CASES['EfficientViT-l'] = dict(CASES['EfficientViT'], arch=dict(STEMMED, series='l'))
 CASES.update(
     {
         f'{name}-scaled': dict(CASES[name], **SCALED)
@@ -56,6 +60,12 @@ OLD_TORCH = torch.__version__.startswith('2.1.')
 
 def strides(name):
     return (8, 8, 8, 8) if 'patch_size' in CASES[name] else (4, 8, 16, 32)
+
+
+def blocks_of(model):
+    """Blocks that are layers of the decay of learning rates."""
+    blocks = [m for m in model.modules() if isinstance(m, TransformerBlock)]
+    return blocks or [block for stage in model.stages for block in stage]
 
 
 def has_cls_token(model):
@@ -103,7 +113,7 @@ def shallow(name):
     arch = CASES[name]['arch']
     options = dict(num_iters=4) if 'SOFT' in name else {}
     if 'depths' in arch and name[:4] != 'Swin':
-        options.update(arch=dict(arch, depths=[1] * 4))
+        options.update(arch=dict(arch, depths=[1] * len(arch['depths'])))
     return options
 
 

@@ -88,7 +88,9 @@ THEIRS = {
 }
 
 
-FAMILIES = re.compile('agent|cait|deit|flatten|h?vittt|inline|mlla|ravlt|swin|vssd')
+FAMILIES = re.compile(
+    'agent|cait|deit|efficientvit|flatten|h?vittt|inline|mlla|ravlt|swin|vssd'
+)
 
 
 def family_of(name):

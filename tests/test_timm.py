@@ -71,7 +71,8 @@ def test_names_and_configs():
     }
     known = r'.*-(m\d+|random|biased|pool|patch|plain|ridge|nonorm|sharedqk|linformer'
     known = rf'{known}|nystrom|performer|softmax|nolepe|elfatt-.*)|cait-.*_finetune'
-    known = rf'({known}|vit-s)_in1k'  # timm has a ViT-S
+    # timm has a ViT-S and EfficientViT
+    known = rf'({known}|vit-s)_in1k|efficientvit-.*'
     assert [x for x in ablations if not re.fullmatch(known, x)] == []
     for name, config in CONFIGS.items():
         backbone = ours.backbone_of(name)

@@ -252,6 +252,7 @@ ZOO = {
     ),
     'MLLA': dict(attention=dict(type='MLLAAttention')),
     'VSSD': dict(attention=dict(type='VSSDAttention')),
+    'EfficientViT': dict(attention=dict(type='MultiScaleLinearAttention')),
     'RALA': dict(attention=dict(type='RankAugmentedAttention')),
     'MALA': dict(attention=dict(type='MagnitudeAwareAttention')),
     'ViT^3': dict(attention=dict(type='TTTAttention')),

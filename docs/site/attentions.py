@@ -75,7 +75,7 @@ def needs(facts):
     """Parts of each attention, its support, and public weights."""
     entries = [x for part in read_metafiles().values() for x in part]
     papers = {
-        x['Name']: x['Paper']
+        x['Name']: x.get('Paper')
         for path in ROOT.glob('configs/*/metafile.yml')
         for x in yaml.safe_load(path.read_bytes())['Collections']
     }

@@ -44,6 +44,7 @@ LICENCES = {
     'mlla_': 'MIT',
     'vittt_': 'MIT',
     'YuhengSSS/VSSD/': 'none',
+    'han-cai/efficientvit-': 'Apache-2.0',
     'aldjalkdf/RAVLT/': 'none',  # github.com/qhfan/RALA has none either
     'agent_': 'none',
     'flatten_': 'none',
@@ -88,6 +89,7 @@ Recipes and what the papers say of sizes are in the pages of
 [AttnScale and FeatScale](../configs/antioversmoothing/README.md),
 [other attentions](../configs/attention_zoo/README.md),
 [MLLA](../configs/mlla/README.md), [VSSD](../configs/vssd/README.md),
+[EfficientViT](../configs/efficientvit/README.md),
 [RAVLT](../configs/ravlt/README.md),
 [MAViT](../configs/mavit/README.md), [ViT^3](../configs/vittt/README.md) and
 [rotated detectors](../configs/rotated/README.md).
@@ -196,7 +198,7 @@ def task_of(entry):
     method, data = method_of(entry['Name']), entry['Metadata']['Training Data']
     if method == 'in1k':
         return 'classification'
-    if method == 'upernet' or data == 'ADE20K':
+    if method in ('upernet', 'efficientvit-head') or data == 'ADE20K':
         return 'semantic segmentation'
     if data == 'DOTA':
         return 'rotated detection'

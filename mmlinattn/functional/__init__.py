@@ -17,6 +17,7 @@ from .performer import orthogonal_features, performer_attention
 from .polaformer import polarity_aware_attention
 from .pooling import adaptive_avg_pool2d, resize
 from .rank_augmented import rank_augmented_attention
+from .relu_linear import relu_linear_attention
 from .rotary import rotary_linear_attention, rotate, rotate_both
 from .softmax_free.attention import divide_by_row_sums, softmax_free_attention
 from .softmax_free.exact import gaussian_attention
@@ -62,6 +63,7 @@ __all__ = [
     'performer_attention',
     'polarity_aware_attention',
     'rank_augmented_attention',
+    'relu_linear_attention',
     'resize',
     'rotary_linear_attention',
     'rotate',

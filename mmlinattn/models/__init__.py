@@ -33,6 +33,9 @@ from .attentions.magnitude_aware import (
     MagnitudeAwareAttention as MagnitudeAwareAttention,
 )
 from .attentions.mlla import MLLAAttention as MLLAAttention
+from .attentions.multi_scale import (
+    MultiScaleLinearAttention as MultiScaleLinearAttention,
+)
 from .attentions.multihead import MultiheadSelfAttention as MultiheadSelfAttention
 from .attentions.nystrom import NystromAttention as NystromAttention
 from .attentions.performer import PerformerAttention as PerformerAttention
@@ -49,6 +52,7 @@ from .attentions.window import WindowAttention as WindowAttention
 from .backbones.base import BaseBackbone as BaseBackbone
 from .backbones.cait import CaiT as CaiT
 from .backbones.cswin import CSWinTransformer as CSWinTransformer
+from .backbones.efficientvit import EfficientViT as EfficientViT
 from .backbones.isotropic import IsotropicTransformer as IsotropicTransformer
 from .backbones.mlla import MLLA as MLLA
 from .backbones.pyramid import PyramidTransformer as PyramidTransformer

@@ -14,7 +14,8 @@ OURS = 'mmlinattn'
 COMMAND = 'mim run mmlinattn convert_official'
 LIGHTNING = 'model.'  # its prefix
 # official code and older timm; newer timm; mmpretrain's plain models
-HEADS = ('head', 'head.fc', 'head.layers.head')
+HEADS: tuple[str, ...] = ('head', 'head.fc', 'head.layers.head')
+HEADS += tuple(head for family in FAMILIES.values() for head in family.heads)
 STATE_DICTS = ('state_dict', 'model')
 # of DataParallel and of torch.compile, in any order
 WRAPPERS = re.compile(r'^((module|_orig_mod)\.)+')
@@ -110,7 +111,7 @@ def recognize(keys: Keys) -> Optional[str]:
     names = {key.partition(PREFIX)[2] for key in keys if key.startswith(PREFIX)}
     names = names or set(keys)
     marks = {name: family.marks for name, family in FAMILIES.items()}
-    marks[OURS] = (r'(stages\.0\.embedding|patch_embed\.layer\.0)\.',)
+    marks[OURS] = (r'(stages\.0\.embedding|patch_embed\.layer\.0|stem\.0\.0\.0)\.',)
     families = [
         family
         for family, patterns in marks.items()
@@ -124,14 +125,27 @@ def plan(
 ) -> Conversion:
     """The conversion of a backbone and a head; other parts do not change."""
     rows = nested(PREFIX, prefix, FAMILIES[family].rows(layout))
-    rows += head_rows(family, head) + [Row(key, key) for key in others]
+    rows += head_rows(family, head) + part_rows(family, others)
     return Conversion(layout=layout, prefix=prefix, head=head, rows=rows)
 
 
 def head_rows(family: str, head: Optional[str]) -> list[Row]:
     """Rows of a classifier's layers behind its backbone, the last being ``head``."""
-    *rows, last = FAMILIES[family].head
-    return [*rows, last._replace(official=head)] if head else []
+    if not head:
+        return []
+    *rows, last = FAMILIES[family].heads.get(head, FAMILIES[family].head)
+    return [*rows, last._replace(official=head)]
+
+
+def part_rows(family: str, others: Keys) -> list[Row]:
+    """Rows of other parts of a model, by their official keys or ours: all have other
+    names in ours, or none has."""
+    rows = FAMILIES[family].parts(others)
+    if not rows:
+        # what an official head has besides its rows is left over
+        head = 'head.' if FAMILIES[family].is_inside else '.'
+        rows = [Row(key, key) for key in others if not key.startswith(head)]
+    return rows
 
 
 def other_parts(keys: Keys, head: Keys) -> list[str]:
@@ -212,8 +226,9 @@ def convert_back(
     if layout is None:
         backbone = inside(state_dict, PREFIX)
         names = FAMILIES[family].back(backbone)
-        prefix = PREFIX if others else ''
-        head = 'head' if f'{HEAD.ours}.weight' in state_dict else None
+        prefix = PREFIX if others or FAMILIES[family].is_inside else ''
+        is_classifier = f'{HEAD.ours}.weight' in state_dict
+        head = FAMILIES[family].head[-1].official if is_classifier else None
     else:
         layout = dict(layout)
         prefix, head = layout.pop('prefix'), layout.pop('head')

@@ -33,6 +33,23 @@ def name_classifier(state_dict: dict, prefix: str, *args: Any) -> None:
     state_dict.update((prefix + key, value) for key, value in converted.items())
 
 
+def name_segmentor(state_dict: dict, prefix: str, *args: Any) -> None:
+    """Give an official segmentor whose head has other names than MMSegmentation's ours:
+    a hook of the whole model, before its state dict is loaded.
+
+    Raises:
+        ValueError: If it is not whole.
+    """
+    official = inside(state_dict, prefix)
+    family = recognize(official)
+    if family not in FAMILIES or not FAMILIES[family].parts(official):
+        return
+    converted = convert(official, family)
+    for key in official:
+        del state_dict[prefix + key]
+    state_dict.update((prefix + key, value) for key, value in converted.items())
+
+
 def name_backbone(
     state_dict: StateDict,
     prefix: str,

@@ -16,6 +16,7 @@ from mmlinattn.models import (
     VSSD,
     CaiT,
     CSWinTransformer,
+    EfficientViT,
     HViTTT,
     SwinTransformer,
     VisionTransformer,
@@ -64,13 +65,17 @@ OTHERS |= {
     for arch in VSSD.arch_zoo
     for ending in ['' if arch == 'micro' else '_ema']
 }
+OTHERS |= {
+    f'/efficientvit_{arch}_r224.pth': ('efficientvit', partial(EfficientViT, arch))
+    for arch in ('b1', 'b2', 'b3', 'l1', 'l2')
+}
 SCALED = {
     f'{technique}scale_small_12.pth': {f'{technique}_scale': True}
     for technique in ('attn', 'feat')
 }
 OWN = re.compile(
-    'elfatt|global|efficient|agent|flatten|inline|polaformer|mlla|ravlt|hvittt|vssd'
-    '|local'
+    'elfatt|global|efficientvit|efficient|agent|flatten|inline|polaformer|mlla|ravlt'
+    '|hvittt|vssd|local'
 )
 
 

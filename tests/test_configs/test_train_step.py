@@ -17,7 +17,7 @@ def kind_of(name):
     """Method, data set, True if there is a pyramid to make, and the recent linear
     attention, if any."""
     linear = ''.join(
-        re.findall('mlla|vssd|ravlt|mavit|h?vittt|inline|polaformer', name)
+        re.findall('mlla|vssd|efficientvit|ravlt|mavit|h?vittt|inline|polaformer', name)
     )
     if data := re.search(r'_(in1k|imagenette)(-\d+px)?', name):
         return data[0], 'deit' in name, linear

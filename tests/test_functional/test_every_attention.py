@@ -27,6 +27,7 @@ def attentions(**options):
         'focused': F.focused_linear_attention,
         'inline': F.inline_attention,
         'polaformer': lambda *x: F.polarity_aware_attention(*x, power),
+        'relu': F.relu_linear_attention,
         'rank-augmented': lambda *x: F.rank_augmented_attention(*x, **ROTARY),
         'magnitude-aware': lambda *x: F.magnitude_aware_attention(*x, **ROTARY),
         'mlla': lambda *x: F.mlla_attention(*[y[:, 0] for y in x], (5, 7), 2),

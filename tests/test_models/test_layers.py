@@ -2,6 +2,7 @@ import copy
 
 import pytest
 import torch
+from torch import nn
 
 from mmlinattn.models import (
     ConvEmbedding,
@@ -9,6 +10,7 @@ from mmlinattn.models import (
     TransformerBlock,
     drop_path_rates,
 )
+from mmlinattn.models.layers.recomputation import recomputed
 
 
 @pytest.mark.parametrize('num_extra', (0, 1))
@@ -29,6 +31,21 @@ def test_position_table_that_is_no_square_is_refused():
 def test_drop_path_rates_grow_linearly():
     assert drop_path_rates(0.3, 4) == pytest.approx([0, 0.1, 0.2, 0.3])
     assert drop_path_rates(0.3, 1) == [0]
+
+
+def test_recomputation_counts_a_batch_once():
+    """Running statistics and gradients are those of a block that keeps everything."""
+    block = nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4), nn.ReLU()).train()
+    other = copy.deepcopy(block)
+    x = torch.randn(2, 3, 5, 5)
+    for layers, run in ((block, block), (other, lambda x: recomputed(other, x))):
+        (run(x) ** 2).sum().backward()
+        assert layers[1].momentum == 0.1
+    assert other[1].num_batches_tracked == 1
+    for buffer, expected in zip(other.buffers(), block.buffers()):
+        torch.testing.assert_close(buffer, expected)
+    for param, expected in zip(other.parameters(), block.parameters()):
+        torch.testing.assert_close(param.grad, expected.grad)
 
 
 def test_wrong_options():

@@ -8,7 +8,6 @@ import torch
 from mmengine.model import BaseModule, PretrainedInit
 from mmengine.utils.dl_utils.parrots_wrapper import _BatchNorm
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from mmlinattn.functional import to_map, to_tokens
 from mmlinattn.functional.tracing import is_exported, is_traced, is_transformed
@@ -25,6 +24,7 @@ from ..layers.padding import (
     trains_batch_norm,
     valid_sizes,
 )
+from ..layers.recomputation import recomputed
 from ..layers.types import HW, Indices
 
 MIN_SIDE = 32
@@ -304,11 +304,11 @@ class BaseBackbone(BaseModule):
         maps = pad_to(to_map(out[:, num_extra:], hw_shape), canvas)
         return torch.cat((out[:, :num_extra], to_tokens(maps)), dim=1)
 
-    def run_block(self, block: nn.Module, x: Tensor, hw_shape: HW) -> Tensor:
+    def run_block(self, block: nn.Module, *args: Any) -> Tensor:
         """Runs a block; with ``with_cp``, the backward pass computes it again."""
         if self.with_cp and torch.is_grad_enabled():
-            return checkpoint(block, x, hw_shape, use_reentrant=False)
-        return block(x, hw_shape)
+            return recomputed(block, *args)
+        return block(*args)
 
     def add_norm(self, index: int, dims: int, eps: float) -> None:
         """Adds the LayerNorm of a returned map, under the name that mm gives it."""

@@ -23,7 +23,7 @@ from .types import HW
 
 
 class DepthwiseConv(nn.Conv2d):
-    """Depthwise convolution of the tokens of a map, with bias.
+    """Depthwise convolution of the tokens of a map.
 
     Of the values, and added to the attention's output, it is the locally-enhanced
     positional encoding (LePE) of *CSWin Transformer: A General Vision Transformer
@@ -32,12 +32,15 @@ class DepthwiseConv(nn.Conv2d):
     Args:
         embed_dims (int): Channels C.
         kernel_size (int): Side of the filters, odd.
+        bias (bool): Adds a bias.
 
     Raises:
         ValueError: If ``kernel_size`` is even.
     """
 
-    def __init__(self, embed_dims: int, kernel_size: int = 3) -> None:
+    def __init__(
+        self, embed_dims: int, kernel_size: int = 3, bias: bool = True
+    ) -> None:
         if kernel_size < 1 or kernel_size % 2 == 0:
             raise ValueError(f'kernel_size must be odd, got {kernel_size}')
         super().__init__(
@@ -46,6 +49,7 @@ class DepthwiseConv(nn.Conv2d):
             kernel_size,
             padding=kernel_size // 2,
             groups=embed_dims,
+            bias=bias,
         )
 
     def forward(  # type: ignore[override]

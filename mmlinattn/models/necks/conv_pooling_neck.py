@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Optional, Union
 
+from mmcv.cnn import build_activation_layer
 from mmengine.model import BaseModule
 from torch import Tensor, nn
 
-from mmlinattn.registry import MODELS
+from mmlinattn.registry import MODELS, in_scope
 
 from ..layers.embeddings import conv_norm_act
 
@@ -14,7 +15,7 @@ from ..layers.embeddings import conv_norm_act
 @MODELS.register_module()
 class ConvPoolingNeck(BaseModule):
     """A 1 x 1 convolution, BatchNorm and SiLU of the last map, and the mean of it, as
-    in RAVLT and MAViT.
+    in RAVLT and MAViT; in EfficientViT, a hidden layer too.
 
     Args:
         in_channels (int): Channels of the map.
@@ -22,6 +23,10 @@ class ConvPoolingNeck(BaseModule):
             and activation, as in H-ViT^3.
         norm_cfg (dict): Norm layer.
         act_cfg (dict): Activation layer.
+        bias (bool): Bias of the convolution.
+        hidden_channels (int, optional): Adds a linear layer without bias, from the mean
+            to these channels, a LayerNorm with the epsilon of ``norm_cfg``, and an
+            activation. Default: none.
         init_cfg (dict | list[dict], optional): Initialization of MMEngine.
     """
 
@@ -32,17 +37,27 @@ class ConvPoolingNeck(BaseModule):
         norm_cfg: Optional[dict] = dict(type='BN'),
         act_cfg: Optional[dict] = dict(type='SiLU'),
         init_cfg: Union[dict, list, None] = dict(
-            type='TruncNormal', layer='Conv2d', std=0.02, bias=0.0
+            type='TruncNormal', layer=['Conv2d', 'Linear'], std=0.02, bias=0.0
         ),
+        bias: bool = True,
+        hidden_channels: Optional[int] = None,
     ) -> None:
         super().__init__(init_cfg)
         self.out_channels = out_channels or in_channels
         self.layer = conv_norm_act(
-            in_channels, self.out_channels, norm_cfg, act_cfg, kernel_size=1
+            in_channels, self.out_channels, norm_cfg, act_cfg, kernel_size=1, bias=bias
         )
         if out_channels is None:
             self.layer[0] = self.layer[2] = nn.Identity()
+        self.hidden = nn.Identity()
+        if hidden_channels is not None:
+            self.hidden = nn.Sequential(
+                nn.Linear(self.out_channels, hidden_channels, bias=False),
+                nn.LayerNorm(hidden_channels, eps=(norm_cfg or {}).get('eps', 1e-5)),
+                build_activation_layer(in_scope(act_cfg)) if act_cfg else nn.Identity(),
+            )
+            self.out_channels = hidden_channels
 
     def forward(self, x: Sequence[Tensor]) -> tuple[Tensor]:
         """Maps of a backbone, the last one (B, C, H, W), to (B, C') in a tuple."""
-        return (self.layer(x[-1]).mean((2, 3)),)
+        return (self.hidden(self.layer(x[-1]).mean((2, 3))),)

@@ -115,6 +115,11 @@ def our_layout_of_maps(keys: Keys) -> Layout:
     return layout._replace(last_norm='', norms=norms)
 
 
+def no_rows(keys: Keys) -> list[Row]:
+    """No rows: other parts have the same names in ours."""
+    return []
+
+
 class Family(NamedTuple):
     """Official models with one conversion. Keys are a backbone's, without prefix.
 
@@ -133,6 +138,12 @@ class Family(NamedTuple):
         buffers: Last names of official buffers that a model computes itself.
         head: Rows of a classifier's layers behind its backbone, with prefixes. The last
             one is the layer of classes, for which code bases have other names, too.
+        heads: The same by the name of the layer of classes, where code bases have other
+            names for the layers before it.
+        is_inside: Whether official classifiers, too, have the backbone's prefix, and
+            all their other layers that of a head.
+        parts: Takes official keys behind the backbone of a detector or a segmentor, or
+            ours, to rows of those that have other names in ours.
     """
 
     name: str
@@ -146,6 +157,9 @@ class Family(NamedTuple):
     back: Callable[[Keys], Layout] = our_layout
     buffers: tuple[str, ...] = ()
     head: tuple[Row, ...] = (HEAD,)
+    heads: dict[str, tuple[Row, ...]] = {}
+    is_inside: bool = False
+    parts: Callable[[Keys], list[Row]] = no_rows
 
 
 def scaling_rows(

@@ -80,6 +80,11 @@ CASES = {
     'mlla': dict(type='MLLAAttention'),
     'vssd': dict(type='VSSDAttention'),
     'vssd-states': dict(type='VSSDAttention', state_dims=5),
+    'multi-scale': dict(type='MultiScaleLinearAttention'),
+    'multi-scale-three': dict(
+        type='MultiScaleLinearAttention', scales=(3, 7), qkv_bias=True, proj_bias=False
+    ),
+    'multi-scale-none': dict(type='MultiScaleLinearAttention', scales=()),
     'rank-augmented': dict(type='RankAugmentedAttention'),
     'softmax-rotary': dict(type='RotarySoftmaxAttention'),
     'magnitude-aware': dict(type='MagnitudeAwareAttention'),
@@ -119,6 +124,7 @@ TESTED_ELSEWHERE = (
     'ClassAttention',
     'MLLAAttention',
     'VSSDAttention',
+    'MultiScaleLinearAttention',
     'RankAugmentedAttention',
     'RotarySoftmaxAttention',
     'MagnitudeAwareAttention',
@@ -536,6 +542,7 @@ def test_performer_keeps_its_features():
         ('class', dict(attn_scale=True), 'attn_scale must be False'),
         ('mlla', dict(embed_dims=9, num_heads=3), 'embed_dims.*even.*9'),
         ('vssd', dict(state_dims=0), 'state_dims.*positive.*0'),
+        ('multi-scale', dict(scales=(4,)), 'kernel_size must be odd, got 4'),
         ('rank-augmented', dict(num_heads=8), 'must be even.*24 / 8'),
         ('ttt', dict(embed_dims=9, num_heads=3), 'embed_dims.*even.*9'),
     ),

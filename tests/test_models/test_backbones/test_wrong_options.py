@@ -7,6 +7,7 @@ pytestmark = pytest.mark.openmmlab
 
 ELFATT = dict(type='ELFATT')
 PYRAMID, PLAIN = battery.PYRAMID, battery.PLAIN
+STEMMED = dict(battery.STEMMED, series='b')
 LAST = dict(out_type='cls_token', out_indices=(0, 1))
 WRONG = {
     'PyramidTransformer': [
@@ -37,6 +38,18 @@ WRONG = {
         (dict(attention='talking'), "attention must be a config.*'talking'"),
         (dict(arch=PLAIN), 'num_class_layers'),
         (dict(arch=dict(PLAIN, num_class_layers=0)), 'num_class_layers.*got 0'),
+    ],
+    'EfficientViT': [
+        (dict(arch=dict(STEMMED, embed_dims=[8] * 4)), 'the stem.*four stages'),
+        (
+            dict(arch=dict(STEMMED, depths=[1, 1, 0, 1, 1])),
+            r'depths.*\[1, 1, 0, 1, 1\]',
+        ),
+        (dict(arch=dict(STEMMED, series='c')), "series of arch.*'b', 'l'.*'c'"),
+        (dict(arch=dict(STEMMED, head_dims=7)), r'head_dims.*divides.*\[24, 32\].*7'),
+        (dict(arch=dict(STEMMED, head_dims=0)), 'head_dims.*positive.*0'),
+        (dict(attention='ELFAT'), "attention must be a config.*'ELFAT'"),
+        (dict(norm_cfg=dict(kind='GN')), "norm_cfg must be a config.*'GN'"),
     ],
     'VisionTransformer': [
         (dict(num_layers=0), 'num_layers.*positive integer, got 0'),

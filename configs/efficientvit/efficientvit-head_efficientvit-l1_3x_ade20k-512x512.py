@@ -1,0 +1,8 @@
+"""EfficientViT-L1 with its own head on ADE20K, 3x (480k iterations).
+python tools/train.py configs/efficientvit/efficientvit-head_efficientvit-l1_3x_ade20k-512x512.py
+"""
+
+_base_ = [
+    '../_base_/models/efficientvit-head_efficientvit-l1_ade20k.py',
+    '../_base_/settings/ade20k-512x512_swin-3x.py',
+]

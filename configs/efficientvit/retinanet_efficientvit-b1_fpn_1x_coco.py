@@ -1,0 +1,5 @@
+"""RetinaNet with EfficientViT-B1 on COCO, 1x (12 epochs).
+python tools/train.py configs/efficientvit/retinanet_efficientvit-b1_fpn_1x_coco.py
+"""
+
+_base_ = ['../_base_/models/retinanet_efficientvit-b1.py', '../_base_/settings/coco-detection_swin-1x.py']

@@ -1,0 +1,1 @@
+"""Parts of MMSegmentation's models, imported only where one is named."""
