@@ -242,10 +242,11 @@ class EfficientViT(BaseBackbone):
         self.stages = ModuleList()
         for i, depth in enumerate(self.depths):
             kind, normed = series.stages[i], NORMED[i]
-            channels = arch['embed_dims'][i : i + 2]
-            ratio = series.first_ratios[i]
+            before, ratio = arch['embed_dims'][i], series.first_ratios[i]
             blocks: list[nn.Module] = [
-                conv_block(kind, *channels, ratio, stride=2, normed=normed, **layers)
+                conv_block(
+                    kind, before, dims[i], ratio, stride=2, normed=normed, **layers
+                )
             ]
             rates.pop(0)  # of this block, which has no shortcut
             options = dict(layers, ratio=series.ratios[i])

@@ -49,7 +49,7 @@ class ConvPoolingNeck(BaseModule):
         )
         if out_channels is None:
             self.layer[0] = self.layer[2] = nn.Identity()
-        self.hidden = nn.Identity()
+        self.hidden: nn.Module = nn.Identity()
         if hidden_channels is not None:
             self.hidden = nn.Sequential(
                 nn.Linear(self.out_channels, hidden_channels, bias=False),

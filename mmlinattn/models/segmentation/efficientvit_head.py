@@ -111,7 +111,7 @@ class EfficientViTHead(BaseDecodeHead):
                 for _ in range(num_blocks)
             ]
         )
-        self.last = nn.Identity()
+        self.last: nn.Module = nn.Identity()
         if last_ratio:
             self.last = conv_norm_act(
                 channels, self.channels, **layers, kernel_size=1, bias=False
