@@ -49,37 +49,6 @@ class GaussianRows(ProjectedAttention):
         return out[..., :-1] / out[..., -1:]
 
 
-class MultiScaleReluAttention(ProjectedAttention):
-    """EfficientViT's attention (arXiv 2205.14756): linear attention with ReLU as the
-    feature map, of the tokens and of their 5 x 5 convolutions as more heads, and a
-    projection with BatchNorm."""
-
-    def __init__(self, embed_dims: int, num_heads: int, **options: Any) -> None:
-        super().__init__(embed_dims, num_heads, qkv_bias=False, **options)
-        self.conv = DepthwiseConv(3 * embed_dims, kernel_size=5)
-        self.conv.bias = None
-        # of a 1 x 1 convolution in groups of a head's channels
-        shape = 3 * num_heads, self.head_dims, self.head_dims
-        self.mix = nn.Parameter(torch.empty(shape).uniform_(-1, 1) * shape[-1] ** -0.5)
-        self.proj = nn.Linear(2 * embed_dims, embed_dims, bias=False)
-        self.norm = nn.BatchNorm1d(embed_dims)
-
-    def forward(self, x: Tensor, hw_shape: HW) -> Tensor:
-        near = self.qkv(x)
-        groups = self.conv(near, hw_shape).unflatten(-1, (len(self.mix), -1))
-        wide = (groups.transpose(1, 2) @ self.mix).transpose(1, 2).flatten(-2)
-        scales = [
-            self.attend(*qkv.chunk(3, -1), hw_shape=hw_shape) for qkv in (near, wide)
-        ]
-        out = self.proj(torch.cat(scales, -1))
-        return self.norm(out.transpose(1, 2)).transpose(1, 2)
-
-    def product(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
-        sums = k.relu().mT @ pad(v, (0, 1), value=1.0)
-        out = q.relu() @ sums
-        return out[..., :-1] / (out[..., -1:] + 1e-15)
-
-
 PRINTED = dict(type='SoftmaxFreeAttention', sampling_ratio=2, kernel_size=3)
 # as LinearSOFTPlusPlus has it
 LINEAR = dict(
@@ -90,7 +59,6 @@ LINEAR = dict(
     ridge=0.001,
     relative_ridge=True,
 )
-# configs; the package does not have EfficientViT's yet
 ATTENTIONS: dict[str, dict[str, Any]] = {
     'softmax': dict(type='SoftmaxAttention'),
     'mean of values': dict(type=MeanOfValues),
@@ -115,7 +83,7 @@ ATTENTIONS: dict[str, dict[str, Any]] = {
     'SOFT': dict(PRINTED, attn_norm=False),
     'windows': dict(type='WindowAttention'),
     'cross-shaped windows': dict(type='CrossShapedWindowAttention', stripe_width=2),
-    'EfficientViT': dict(type=MultiScaleReluAttention),
+    'EfficientViT': dict(type='MultiScaleLinearAttention'),
     'convolution': dict(type=GatedConvolution),
 }
 
