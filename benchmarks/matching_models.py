@@ -3,7 +3,6 @@
 from typing import Any
 
 import common  # noqa: F401
-import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
