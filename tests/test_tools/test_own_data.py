@@ -70,11 +70,12 @@ BOTH = ['blue', 'red']
 IN_IMAGES = {'images/{i}.jpg': photo}
 MASKS = {'masks/{i}.png': label_map(0, 1)}
 EVERY_FIFTH = 'no validation photos: every 5th is used'
-USUAL = (
-    *(EVERY_FIFTH, 'no test photos', 'no validation photos'),
-    *('label maps have no names', 'label maps are drawn from outlines'),
-    'it takes 10 PNG files beside JPEG files for their label maps',
-)
+# notes on a folder without splits, which every case may have
+USUAL = (EVERY_FIFTH, 'no test photos: the validation photos are used for testing')
+NO_NAMES = 'label maps have no names: give them with --classes'
+DRAWN = 'label maps are drawn from outlines, on class 0'
+PNG = 'it takes 10 PNG files beside JPEG files for their label maps'
+ONE_VIDEO = '1 sources of photos are both in training and in validation or testing'
 BOX_LINE = partial(yolo, outline=False)
 YOLO = {**IN_IMAGES, 'labels/{i}.txt': yolo}
 NAMED = {'data.yaml': 'train: ../train/images\nnames: [red, blue]'}
@@ -120,6 +121,17 @@ def number_of(photo):
     return int(re.findall(r'\d+', photo.path.name)[-1])
 
 
+def unexpected(data, case):
+    """Notes that neither the row of a case nor every folder has.
+
+    Names of classes are asked for where the case has none.
+    """
+    parts = (*USUAL, *case.notes)
+    if case.classes[0].startswith('class '):
+        parts += (NO_NAMES,)
+    return [note for note in map(str, data.notes) if not any(x in note for x in parts)]
+
+
 def check(case, root, task):
     """Reads the folder of a case, and compares."""
     grow(root, case.tree)
@@ -134,8 +146,7 @@ def check(case, root, task):
     notes = [str(note) for note in data.notes]
     for part in case.notes:
         assert any(part in note for note in notes), notes
-    others = [note for note in notes if not any(part in note for part in case.notes)]
-    assert not [note for note in others if not note.startswith(USUAL)]
+    assert unexpected(data, case) == []
     return data
 
 
@@ -251,6 +262,10 @@ DETECTION = {
     ),
     'coco, results': Case(
         {**IN_IMAGES, 'a.json': [dict(image_id=0, bbox=BOX, score=0.9)]},
+        error='its a.json is of predictions in COCO, .*: take the file of ground truth',
+    ),
+    'coco, results with masks': Case(
+        {**IN_IMAGES, 'a.json': [dict(segmentation=RUNS, image_id=0, score=0.9)]},
         error='a.json has results of a model in COCO format, and no labels',
     ),
     'coco, ids in place of names': Case(
@@ -452,6 +467,7 @@ DETECTION = {
             'test_labels.csv': 'filename,class\na.7.png,x\na.8.png,x\na.9.png,x',
         },
         photos=(7, 3, 3),
+        notes=('no validation photos: the test photos are used for validation',),
     ),
     'a file that another one repeats, and a pattern': Case(
         {**IN_IMAGES, 'a.json': coco(), 'b/{i}.xml': voc}, options=dict(labels='*.xml')
@@ -891,8 +907,6 @@ def roboflow(*names):
     return 'Pixel Value, Class\n' + '\n'.join(f'{i}, {x}' for i, x in enumerate(names))
 
 
-NO_NAMES = 'label maps have no names'
-DRAWN = 'label maps are drawn from outlines'
 SQUARE_ID = dict(id=12, name='square')
 
 SEGMENTATION = {
@@ -912,22 +926,24 @@ SEGMENTATION = {
         notes=('only 0 and 255', 'left out 10 label maps of objects or colors'),
     ),
     **{
-        f'{image}, {mask}': Case({image: photo, mask: label_map(0, 1)}, classes=GROUND)
-        for image, mask in (
+        f'{image}, {mask}': Case(
+            {image: photo, mask: label_map(0, 1)}, classes=GROUND, notes=tuple(notes)
+        )
+        for image, mask, *notes in (
             ('images/{i}.jpg', 'masks/mask_{i}.png'),
             ('images/image_{i}.jpg', 'masks/mask_{i}.png'),
             ('x{i}.jpg', 'mask_x{i}.png'),
             ('x{i}.jpg', 'x{i}_seg.png'),
-            ('x{i}.JPG', 'x{i}.png'),
+            ('x{i}.JPG', 'x{i}.png', PNG),
             ('images/{i}_image.jpg', 'annotations/{i}_annotation.png'),
             ('{i}_sat.jpg', '{i}_mask.png'),
             ('img/a_{i}_leftImg8bit.png', 'gtFine/a_{i}_gtFine_labelIds.png'),
-            ('frames/frame_{i}.jpg', 'truth/manual_{i}.png'),
+            ('frames/frame_{i}.jpg', 'truth/manual_{i}.png', ONE_VIDEO),
             ('ISIC_Data/ISIC_{i}.jpg', 'ISIC_GroundTruth/ISIC_{i}_segmentation.png'),
             ('images/washington/{i}.jpg', 'groundtruth/washington/{i}.png'),
             ('scans/{i} (1).jpg', 'scans/{i} (1)_mask.png'),
             ('mask_data/images/{i}.jpg', 'mask_data/masks/{i}.png'),
-            ('{i}.jpg', '{i}_1st.png'),
+            ('{i}.jpg', '{i}_1st.png', PNG),
             ('{i}.bmp', '{i}_anno.bmp'),
             ('top_{i}_RGB.tif', 'labels/top_{i}_label.tif'),
             ('img/{i}.jpg', 'masks_machine/{i}.jpg.png'),
@@ -986,14 +1002,16 @@ SEGMENTATION = {
     'outlines of labelme': Case(
         {'{i}.jpg': photo, '{i}.json': labelme},
         classes=['background', *BOTH],
-        notes=('label maps are drawn from outlines', 'left out 10 shapes: point'),
+        notes=(DRAWN, 'left out 10 shapes: point'),
     ),
     'outlines of cvat': Case(
         {**IN_IMAGES, 'annotations.xml': cvat()},
         classes=['background', *BOTH],
-        notes=('left out 10 shapes: polyline',),
+        notes=(DRAWN, 'left out 10 shapes: polyline'),
     ),
-    'outlines of yolo': Case({**YOLO, **NAMED}, classes=['background', *BOTH]),
+    'outlines of yolo': Case(
+        {**YOLO, **NAMED}, classes=['background', *BOTH], notes=(DRAWN,)
+    ),
     'boxes': Case(
         {**IN_IMAGES, 'a.json': coco()}, error='10 objects have boxes without outlines'
     ),

@@ -3,6 +3,7 @@
 The tables of test_own_data.py are read again here.
 """
 
+from collections import Counter
 from itertools import chain
 
 import numpy as np
@@ -10,42 +11,19 @@ import pytest
 from loading import load_module
 from own_folders import BOX, SQUARE, grow, label_map, name_of, photo
 
-from mmlinattn_tools.own_data import class_tables, fitting, label_maps
+from mmlinattn_tools.own_data import class_tables, fitting, labelings
+from mmlinattn_tools.own_data.map_reader import (
+    LabelMap,
+    MapReader,
+    Wanted,
+    count_values,
+)
+from mmlinattn_tools.own_data.outlines import NO_PIXEL, Patch, encode
 from mmlinattn_tools.own_data.readers import base, masks, yolo
+from mmlinattn_tools.own_data.readers.yolo_lines import KEYPOINT_LAYOUT, Layout
 from mmlinattn_tools.own_data.records import Annotation, Object, Outline, Photo
 
 known = load_module('tests/test_tools/test_own_data.py')
-# notes on a folder without splits, which every case may have
-USUAL = (
-    'no validation photos: every 5th is used',
-    'no test photos: the validation photos are used for testing',
-)
-# notes of cases whose row does not list them
-UNUSED = 'left out 10 photos without annotations'
-DRAWN = 'label maps are drawn from outlines, on class 0'
-POINTS = 'left out 10 shapes: point'
-PNG = 'it takes 10 PNG files beside JPEG files for their label maps'
-MORE = {
-    'via, exported, by split': (POINTS,),
-    'outlines of labelme': (POINTS,),
-    'labels of a table that was made from voc files': (
-        'no validation photos: the test photos are used for validation',
-    ),
-    'a class that is called train': ('2 photos for validation or testing are for',),
-    'classes in upper case': ('4 photos for validation or testing are for',),
-    'one of two folders of label maps': (UNUSED,),
-    'depths of the same names': (UNUSED,),
-    'outlines of cvat': ('left out 10 shapes: polyline', DRAWN),
-    'outlines of yolo': (DRAWN,),
-    'x{i}.JPG, x{i}.png': (PNG,),
-    '{i}.jpg, {i}_1st.png': (PNG,),
-}
-
-
-def unexpected(data, case, name):
-    """Notes that neither the row of a case nor every folder has."""
-    parts = (*USUAL, *case.notes, *MORE.get(name, ()))
-    return [note for note in map(str, data.notes) if not any(x in note for x in parts)]
 
 
 def right_cases(table):
@@ -63,7 +41,7 @@ def read_case(root, case, task):
 def test_outlines_and_notes_of_objects(tmp_path, name):
     case = known.DETECTION[name]
     data = read_case(tmp_path / 'my', case, 'det')
-    assert unexpected(data, case, name) == []
+    assert known.unexpected(data, case) == []
     if 'objects without' in name or not case.masks:
         return
     for item in chain(*(x.objects for x in known.photos_of(data))):
@@ -81,10 +59,8 @@ def test_pixels_and_notes_of_label_maps(tmp_path, name):
     """The ground, the square and, if it has another id, the top."""
     case = known.SEGMENTATION[name]
     data = read_case(tmp_path / 'my', case, 'seg')
-    unnamed = 'label maps have no names: give them with --classes'
-    found = unexpected(data, case, name)
-    is_told = any(unnamed in str(note) for note in data.notes)
-    assert [note for note in found if note != unnamed] == []
+    assert known.unexpected(data, case) == []
+    is_told = any(known.NO_NAMES in str(note) for note in data.notes)
     assert is_told == case.classes[0].startswith('class ')
     for x in known.photos_of(data):
         square = 1
@@ -105,7 +81,7 @@ def test_pixels_and_notes_of_label_maps(tmp_path, name):
 def test_notes_of_classes(tmp_path, name):
     case = known.CLASSES[name]
     data = read_case(tmp_path / 'my', case, 'cls')
-    assert unexpected(data, case, name) == []
+    assert known.unexpected(data, case) == []
     rows = {row[0]: row[1:] for row in data.overview()}
     assert rows['photos'] == [str(x) for x in case.photos]
     assert {*rows['smallest'], *rows['median'], *rows['largest']} == {'64 x 48'}
@@ -124,8 +100,10 @@ def test_boxes_at_the_edge():
     boxes = [(-5, 3, 6, 9), (-5, 7, 5.9, 9), (63, 0, 9, 9), (63.2, 4, 9, 9)]
     boxes += [(3, 47, 9, 5.8), (5, 47.2, 9, 5), (0, 0, 70.4, 48), (0, 4, 70.5, 44)]
     boxes += [(0, 0, 64, 52.8), (4, 0, 60, 52.9)]
-    found, counts = fitting.fit(Annotation('x', objects=objects(*boxes)), (64, 48), 'x')
-    assert [item.bbox for item in found] == [
+    found = fitting.fit(Annotation('x', objects=objects(*boxes)), (64, 48), 'x')
+    counts = found.counts
+    assert found.faults == []
+    assert [item.bbox for item in found.objects] == [
         box for i, box in enumerate(boxes) if i not in (1, 3, 5)
     ]
     assert counts[fitting.SMALL] == 3 and counts[fitting.REPEATED] == 0
@@ -135,7 +113,7 @@ def test_boxes_at_the_edge():
 
 
 def test_objects_that_are_there_twice():
-    """To the pixel, of one class, and crowds apart."""
+    """To the pixel, of one class and outline, and crowds apart."""
     box, near, far = (8, 9, 22, 22), (8.4, 8.6, 22, 22.4), (8.6, 9, 22, 22)
     items = [*objects(box, near, far), *objects(box, is_crowd=True)]
     items.append(Object('b', box, 484))
@@ -143,9 +121,27 @@ def test_objects_that_are_there_twice():
     corners = (8, 9, 30, 9, 30, 31, 8, 31), (9, 8, 31, 9, 30, 32, 8, 31)
     turned = [Object('a', box, 484, outline=Outline((x,))) for x in corners]
     assert len(fitting.without_repeated(turned)) == 2
-    assert fitting.rotated_corners(turned[0]) == corners[0]
-    several = Outline((corners[0], corners[1]))
-    assert fitting.rotated_corners(Object('a', box, 1, outline=several)) == ()
+    assert turned[0].outline.key == (corners[0],)
+    near = Outline((tuple(place + 0.4 for place in corners[0]),))
+    assert near.key == turned[0].outline.key
+    several = Object('a', box, 1, outline=Outline(corners))
+    assert fitting.without_repeated([*turned, several]) == [*turned, several]
+    # a box alone repeats an outline in it, and no other box
+    boxes = objects(box, (9, 9, 22, 22))
+    assert fitting.without_repeated([boxes[0], *turned, boxes[1]]) == [
+        *turned,
+        boxes[1],
+    ]
+    square, diagonal = np.ones((22, 22), bool), np.eye(22, dtype=bool)
+    for make in (
+        lambda pixels: Outline(patch=Patch(8, 9, pixels)),
+        lambda pixels: Outline(runs=encode(Patch(8, 9, pixels).in_photo((64, 48)))),
+    ):
+        items = [
+            Object('a', box, 484, outline=make(pixels))
+            for pixels in (square, diagonal, square.copy())
+        ]
+        assert fitting.without_repeated(items) == items[1:]
 
 
 @pytest.mark.parametrize(
@@ -166,15 +162,45 @@ def test_resized_photos(said, factors):
         with pytest.raises(ValueError, match='was turned or cut'):
             fitting.fit(annotation, (64, 48), 'x')
         return
-    (item,), counts = fitting.fit(annotation, (64, 48), 'x')
+    fitted = fitting.fit(annotation, (64, 48), 'x')
+    (item,) = fitted.objects
     expected = [side * factors[i % 2] for i, side in enumerate((8, 9, 22, 22))]
     assert item.bbox == pytest.approx(expected)
     assert item.area == pytest.approx(484 * factors[0] * factors[1])
-    assert counts[fitting.RESIZED] == 1
-    runs = Outline(runs=dict(size=[96, 128], counts=[1]))
-    annotation = Annotation('x', said, objects((8, 9, 22, 22), outline=runs))
-    with pytest.raises(ValueError, match='masks in runs'):
-        fitting.fit(annotation, (64, 48), 'x')
+    assert fitted.counts[fitting.RESIZED] == 1 and fitted.faults == []
+
+
+@pytest.mark.parametrize('said', [(128, 96), (32, 24), (65, 48), (64, 48.9)])
+def test_masks_of_resized_photos(said):
+    """Run lengths are resized, if they are of the photo as it was labelled."""
+    size = width, height = tuple(map(round, said))
+    left, right = (round(x * width / 64) for x in (8, 30))
+    top, bottom = (round(y * height / 48) for y in (10, 30))
+    was, now = np.zeros((height, width), np.uint8), np.zeros((48, 64), np.uint8)
+    was[top:bottom, left:right] = now[10:30, 8:30] = 1
+    box = left, top, right - left, bottom - top
+    pixels = was[top:bottom, left:right].astype(bool)
+    for outline in (
+        Outline(runs=encode(was)),
+        Outline(runs=encode(now)),
+        Outline(patch=Patch(left, top, pixels)),
+    ):
+        annotation = Annotation('x', said, (Object('a', box, 1, outline=outline),))
+        fitted = fitting.fit(annotation, (64, 48), 'x')
+        (item,) = fitted.objects
+        assert np.array_equal(item.outline.mask((64, 48)), now)
+        assert item.outline.runs_size == (64, 48) and item.area == 440
+        assert fitted.counts[fitting.RESIZED] == 1 and fitted.faults == []
+    for runs in (dict(size=size[::-1], counts=[1]), encode(np.zeros_like(was))):
+        outline = Outline(runs=runs)
+        annotation = Annotation('x', said, (Object('a', box, 1, outline=outline),))
+        fitted = fitting.fit(annotation, (64, 48), 'x')
+        (item,), (fault,) = fitted.objects, fitted.faults
+        assert item.outline is None
+        sides = box[2] * 64 / said[0], box[3] * 48 / said[1]
+        assert item.bbox[2:] == pytest.approx(sides)
+        assert item.area == pytest.approx(sides[0] * sides[1])
+    assert fault.kind == NO_PIXEL
 
 
 def test_shapes():
@@ -205,16 +231,22 @@ def test_shapes():
 
 
 def test_areas_of_objects():
-    """That of the file, of the outline, or of the box, whichever is there first."""
+    """That of the outline; without one, of the file if the box can have it, or else of
+    the box."""
     outline = Outline((tuple(SQUARE[:6]),))
     make = base.make_object
-    assert make('a', (8, 9, 22, 22), outline, area=7).area == 7
+    assert make('a', (8, 9, 22, 22), outline, area=7).area == 242
     assert make('a', (8, 9, 22, 22), outline).area == 242
-    assert make('a', (8, 9, 22, 22), area=-1).area == 484
+    for area in (9.68, 300, 485):
+        assert make('a', (8, 9, 22, 22), area=area).area == area
+    for area in (-1, 0, 1, 9.67, 485.1, np.inf, np.nan):
+        assert make('a', (8, 9, 22, 22), area=area).area == 484
     item = make(' a  b ', outline=outline)
     assert item.name == 'a b' and item.bbox == (8, 9, 22, 22) and not item.is_crowd
     runs = Outline(runs=dict(size=[48, 64], counts=[8 * 48 + 9, 22, 26, 22, 2609]))
     assert make('a', outline=runs).bbox == (8, 9, 2, 22)
+    assert make('a', outline=runs, area=7).area == 44
+    assert make('__ignore__', BOX).is_crowd and make('a', BOX, is_crowd=True).is_crowd
     for name, box in (('', BOX), (None, BOX), ('a', None), ('a', (1, 2, 3, np.inf))):
         with pytest.raises(ValueError, match='annotation .* has no box, or no name'):
             make(name, box)
@@ -244,9 +276,13 @@ def test_lines_of_yolo():
     assert item(3, 0.5, 0.5, 0.25, 0.5).bbox == (0.375, 0.25, 0.25, 0.5)
     assert item(3, 0.5, 0.5, 0.25, 0.5, 0.9).name == 'b'
     assert item(0, 0, 0, 1, 0, 1, 1).outline.polygons == ((0, 0, 1, 0, 1, 1),)
-    keypoints = base.ClassNames({}, have_keypoints=True)
+    keypoints = base.ClassNames({}, layout=KEYPOINT_LAYOUT)
     found = item(4, 0.5, 0.5, 0.25, 0.5, 0.9, 0.9, 2, names=keypoints)
     assert found.outline is None and found.name == 'class 4'
+    for tail in (0, 1, 2):  # a confidence, and the id of a track
+        ends = base.ClassNames({0: 'a'}, layout=Layout(tail=tail))
+        found = item(0, 0, 0, 1, 0, 1, 1, *(0.9, 1.5)[:tail], names=ends)
+        assert found.outline.polygons == ((0, 0, 1, 0, 1, 1),)
     assert item(0, 2, 0.5, 0.25, 0.5).bbox[0] == 1.875
     for values in ((0, 2.1, 0.5, 0.25, 0.5), (1, 0.5, 0.5, 0.25, 0.5)):
         with pytest.raises(ValueError, match='is no part|has no name'):
@@ -255,7 +291,7 @@ def test_lines_of_yolo():
 
 # ------------------------------------------------------------------- label maps
 def test_ids_of_names():
-    missing = label_maps.with_missing_ids
+    missing = labelings.with_missing_ids
     assert missing({0, 1}, 3, ()) == {0, 1, 2}
     assert missing({1, 3}, 3, (0,)) == {1, 2, 3}
     assert missing({1, 4}, 3, (0,)) == {1, 4}
@@ -270,20 +306,50 @@ def test_ids_of_names():
         ({0: 90, 255: 90, **dict.fromkeys(range(100, 120), 1)}, False),
         ({0: 90, 128: 60, **dict.fromkeys(range(200, 211), 1)}, False),
         ({0: 90, 300: 90, **dict.fromkeys(range(200, 211), 1)}, False),
-        ({63: 90, 192: 90, **dict.fromkeys(range(240, 255), 1)}, True),
-        ({64: 90, 191: 90, **dict.fromkeys(range(240, 255), 1)}, False),
+        ({63: 90, 192: 90, **dict.fromkeys((0, *range(240, 256)), 1)}, True),
+        ({64: 90, 191: 90, **dict.fromkeys((0, *range(240, 256)), 1)}, False),
+        # without black, or white
+        ({63: 90, 192: 90, **dict.fromkeys(range(240, 256), 1)}, False),
+        ({63: 90, 192: 90, **dict.fromkeys((0, *range(240, 255)), 1)}, False),
     ],
 )
 def test_blurred_borders(grays, blurred):
-    assert label_maps.has_blurred_borders(label_maps.Counter(grays)) == blurred
+    found = labelings.Found({}, Counter(grays), Wanted(), [])
+    assert labelings.has_blurred_borders(found) == blurred
+
+
+@pytest.mark.parametrize(
+    'grays, between, blurred',
+    [
+        ((128,), 100, False),
+        ((64, 128), 76, True),
+        ((64, 128), 75, False),
+        ((64, 194, 195, 196), 75, False),
+        ((193, 194, 195, 196), 41, True),
+        ((193, 194, 195, 196), 40, False),
+    ],
+)
+def test_grays_between_black_and_white(grays, between, blurred):
+    """Of 100 gray pixels in two maps, those that have black and white near them."""
+    counts = Counter({0: 900, 255: 900, **dict.fromkeys(grays, 100 // len(grays))})
+    none = np.zeros(0, int)
+    maps = dict(
+        a=LabelMap(none, none, grays=60, between=between - 30),
+        b=LabelMap(none, none, grays=40, between=30),
+    )
+    found = labelings.Found(maps, counts, Wanted(), [])
+    assert labelings.has_blurred_borders(found) == blurred
 
 
 def test_numbers_in_maps():
-    for numbers in ([[0, 3], [3, 9]], [[0, 70000], [70000, 9]]):
-        found = label_maps.count_values(np.array(numbers))
+    kinds = [(3, np.uint8), (3, np.uint16), (3, np.uint32), (3, np.int64)]
+    for most, dtype in [*kinds, (60000, np.uint16), (70000, np.uint32)]:
+        numbers = np.array([[0, most], [most, 9]], dtype)
+        found = count_values(numbers)
         pairs = dict(zip(found.values.tolist(), found.pixels.tolist()))
-        assert pairs == {0: 1, 9: 1, max(numbers[0]): 2}
-    labeling = label_maps.Labeling.of(['a', 'b'], {7: 0, 2**24 - 1: 1})
+        assert pairs == {0: 1, 9: 1, most: 2}
+        assert found.grays == found.between == 0
+    labeling = labelings.Labeling.of(['a', 'b'], {7: 0, 2**24 - 1: 1})
     assert labeling.table[[7, 2**24 - 1, 8]].tolist() == [0, 1, 255]
     assert labeling.table.dtype == np.uint8
 
@@ -301,9 +367,9 @@ def test_maps_are_drawn_small_above_large(tmp_path):
         Object('c', (50, 30, 9, 9), 81, outline=Outline(((50, 30, 59, 30, 59, 39),))),
         Object('a', (0, 0, 5, 5), 25),
     ]
-    wanted = label_maps.Wanted(['ground', 'a', 'b'], is_drawn=True)
+    wanted = Wanted(['ground', 'a', 'b'], is_drawn=True)
     seen = Photo(tmp_path, (64, 48), objects=tuple(items), is_drawn=True)
-    ids = label_maps.MapReader(wanted, are_colors=False).read(seen)
+    ids = MapReader(wanted, are_colors=False, rotates=False).read(seen)
     assert ids.shape == (48, 64)
     assert [ids[x] for x in ((12, 12), (28, 28), (12, 44), (33, 56), (2, 2))] == [
         *(2, 1, 255, 0, 0)

@@ -10,7 +10,7 @@ from PIL import Image
 from mmlinattn_tools.own_data import Options, OwnData, checks, headers, pictures, splits
 from mmlinattn_tools.own_data.folder import Folder
 from mmlinattn_tools.own_data.matching import PhotoIndex
-from mmlinattn_tools.own_data.readers import base, tables
+from mmlinattn_tools.own_data.readers import base, box_tables, tables
 from mmlinattn_tools.own_data.records import Object, Outline, Photo
 from mmlinattn_tools.own_data.texts import as_numbers, read_text
 from mmlinattn_tools.own_data.words import split_of_name, stem_of, words_of
@@ -77,7 +77,7 @@ def test_photos_are_assigned(tmp_path):
     def assign(*rows, lists=()):
         seen = [Photo(tmp_path / name, (64, 48), split=part) for name, part in rows]
         lists = {tmp_path / name: part for name, part in dict(lists).items()}
-        parts, notes = splits.assign(seen, lists)
+        parts, notes = splits.assign(seen, lists, tmp_path)
         names = {k: [x.path.name for x in v] for k, v in parts.items()}
         return names, '\n'.join(map(str, notes))
 
@@ -106,12 +106,28 @@ def test_photos_are_held_back(tmp_path, count, held):
     seen = [
         Photo(tmp_path / f'{i}', (1, 1), class_name='ab'[i % 2]) for i in range(count)
     ]
-    train, val = splits.hold_back(seen)
+    groups = [[x] for x in seen]
+    train, val = splits.hold_back(groups)
     assert len(val) == held and len(train) == count - held
     assert {x.path for x in train} | {x.path for x in val} == {x.path for x in seen}
-    assert splits.hold_back(seen) == (train, val)
+    assert splits.hold_back(groups) == (train, val)
     if held == 2:
         assert {x.class_name for x in val} == {'a', 'b'}
+    # those of a single source are not together
+    train, val = splits.hold_back([seen])
+    assert len(val) == held and len(train) == count - held
+
+
+def test_photos_of_a_source_are_held_back_together(tmp_path):
+    seen = [Photo(tmp_path / f'{i}', (1, 1)) for i in range(20)]
+    groups = [seen[i : i + 2] for i in range(0, 20, 2)]
+    train, val = splits.hold_back(groups)
+    assert len(val) == 4 and len(train) == 16
+    assert all((x[0] in val) == (x[1] in val) for x in groups)
+    # the smallest one, where all are too large
+    small, large = seen[:3], seen[3:7]
+    for groups in ([small, large], [large, small]):
+        assert splits.hold_back(groups) == (large, small)
 
 
 def test_lists_and_their_notes(tmp_path):
@@ -141,11 +157,13 @@ def test_tables_of_photos(tmp_path):
     assert found.class_column('label name') == 'labelname'
     found = table('1.jpg,8,9,30,31,red\n2.jpg,8,9,30,31,red\n')
     assert found.rows[1]['ymax'] == '31' and found.rows[0]['class'] == 'red'
-    boxes = tables.read_boxes(found, base.ClassNames({}))
+    boxes, note = box_tables.read_boxes(found, base.ClassNames({}))
+    assert note == ''
     assert boxes[0].objects[0].bbox == (8, 9, 22, 22) and boxes[0].size is None
     header = 'filename,width,height,class,xmin,ymin,xmax,ymax\n'
     found = table(header + '1.jpg,64,48,red,8,9,30,31\n2.jpg,64,48,,,,,\n')
-    first, second = tables.read_boxes(found, base.ClassNames({}))
+    (first, second), note = box_tables.read_boxes(found, base.ClassNames({}))
+    assert note == ''
     assert first.size == (64, 48) and len(first.objects) == 1 and not second.objects
     found = table('id,red,blue\n1.jpg,0,1\n2.jpg,0,0\n')
     ((row, name),) = tables.read_classes(found, None)
@@ -182,9 +200,13 @@ def test_classes_that_are_chosen(tmp_path):
     parts = dict(train=of_classes(tmp_path, *'abb'), val=of_classes(tmp_path, 'c'))
     parts['test'] = []
     classes, (note,) = checks.choose_classes(parts, None, 'cls')
-    assert classes == ['a', 'b'] and str(note) == 'left out other classes: c'
+    untrained = 'left out classes that no photo for training has: c'
+    assert classes == ['a', 'b'] and str(note) == untrained
     classes, notes = checks.choose_classes(parts, ['b', 'a'], 'cls')
-    assert classes == ['b', 'a'] and len(notes) == 1
+    assert classes == ['b', 'a'] and list(map(str, notes)) == [untrained]
+    classes, notes = checks.choose_classes(parts, ['b'], 'cls')
+    assert classes == ['b']
+    assert list(map(str, notes)) == ['left out other classes: a', untrained]
     for wanted in (['a', 'x'], ['c']):
         with pytest.raises(ValueError, match='no photo for training has'):
             checks.choose_classes(parts, wanted, 'cls')
