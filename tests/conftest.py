@@ -16,6 +16,7 @@ from mmengine.config import utils as config_utils
 from mmengine.logging import MMLogger
 from mmengine.registry import DefaultScope
 from mmengine.runner import CheckpointLoader
+from mmengine.utils import manager
 from mmengine.visualization import Visualizer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -136,6 +137,8 @@ def no_loggers_of_others(quiet):
     """A logger writes to the output of the test that made it, which ends with it."""
     loggers = MMLogger._instance_dict.copy()
     yield
+    while manager._lock._is_owned():  # MMEngine keeps it where a constructor fails
+        manager._lock.release()
     MMLogger._instance_dict.clear()
     MMLogger._instance_dict.update(loggers)
 

@@ -15,7 +15,7 @@ def test_download_of_what_there_is_not(user):
     name = 'softpp-t_in1k'
     output = user.mim('download', 'mmlinattn', '--config', name, '--dest', '.')
     assert 'Traceback' not in output
-    assert [path.name for path in user.folder.glob('*')] == [f'{name}.py']
+    assert {path.name for path in user.folder.glob('*')} == {f'{name}.py', 'data'}
     output = user.mim('search', 'mmlinattn', '--config', name)
     assert 'no public weights of this config' in output
 

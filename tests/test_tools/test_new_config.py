@@ -190,7 +190,8 @@ def test_what_it_chooses(new_config, monkeypatch):
     assert ['red', '4', '1', '1'] in rows
     assert rows[0] == ['files:', '2', '.json,', '10', 'photo']
     assert 'no GPU' not in out and 'scratch' in out and 'dist_train.sh mine.py 2' in out
-    assert cfg.param_scheduler[1].end == 24 * 4 and cfg.param_scheduler[0].end == 10
+    warmup, cosine = cfg.param_scheduler
+    assert warmup.end == 10 and 'end' not in cosine  # that of the training
     assert cfg.optim_wrapper.optimizer.lr == pytest.approx(4e-4 * (2 / 16) ** 0.5, 0.05)
     cfg, out = new_config('voc', '--overwrite')
     assert cfg.pretrained.endswith('swin_tiny_patch4_window7_224.pth')
@@ -230,7 +231,7 @@ def test_one_photo_for_training(new_config, error_of):
     argv = ['--backbone', 'softpp-t', '--epochs', '1']
     cfg, out = new_config('', *argv, '--out', 'my mine.py', task='det')
     warmup, cosine = cfg.param_scheduler
-    assert warmup.end == cosine.begin < cosine.end
+    assert warmup.end >= 1 and 'end' not in cosine
     assert "train.py 'my mine.py'" in out
     shutil.rmtree('my')
     for split in ('train', 'val'):

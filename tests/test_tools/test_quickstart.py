@@ -1,5 +1,6 @@
 import pytest
 from loading import load_module
+from mmengine.config import DictAction
 from small_configs import draw_shapes
 
 from mmlinattn.utils import load_config
@@ -44,6 +45,9 @@ def test_options_are_of_the_config(titles, tmp_path):
     argv = ['--data', f'{folder}', '--task', 'det', '--backbone', 'softpp-t']
     load_module('tools/misc/new_config.py').main([*argv, '--out', f'{config}'])
     options = dict(option.split('=') for option in quickstart.SIMPLE)
+    options = {
+        key: DictAction._parse_int_float_bool(value) for key, value in options.items()
+    }
     after = load_config(f'{config}', options)
     assert after.model.roi_head.mask_head.num_classes == 3
     assert after.train_dataloader.dataset.metainfo.classes == (
