@@ -212,6 +212,7 @@ def test_wrong_attentions(choose, fault):
         model(torch.randn(2, 12, 8))
 
 
+@pytest.mark.openmmlab  # a newer torch does not fuse layers with hooks inside
 def test_attentions_that_are_not_called():
     """Such as those of a layer that PyTorch fuses where no gradient is wanted."""
     layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
