@@ -2,11 +2,11 @@
 their annotations have."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from .building import LIBRARY_ERRORS
 from .photos import header_size
@@ -27,38 +27,67 @@ def check_photos(key: str, dataset: Any, warn: Callable[[str], object]) -> None:
             it where the data set may leave it out, and photos of other sizes than
             their annotations have.
     """
-    names = {
+    steps = reading_steps(dataset)
+    if 'img_path' not in steps or not hasattr(dataset, 'get_data_info'):
+        return
+    look = look_at(dataset, steps)
+    if look.lost:
+        text = (
+            f'{key}: {len(look.lost)} files of its {look.seen} photos are missing or '
+            f'empty, such as {look.lost[0]}: bring them back, or write the annotations '
+            'anew'
+        )
+        if getattr(steps['img_path'], 'ignore_empty', False) or not is_known(dataset):
+            warn(text)
+        else:
+            raise ValueError(text)
+    if look.resized:
+        warn(
+            f'{key}: {len(look.resized)} photos have other sizes than their '
+            f'annotations say, such as {look.resized[0]}: boxes lie at wrong places if '
+            'photos were replaced'
+        )
+
+
+class Look(NamedTuple):
+    """What there is of a data set's files.
+
+    Attributes:
+        seen (int): Photos that were looked for.
+        lost (list[str]): Files that are missing or empty.
+        resized (list[str]): Photos of other sizes than their annotations have, in
+            words.
+    """
+
+    seen: int
+    lost: list[str]
+    resized: list[str]
+
+
+def reading_steps(dataset: Any) -> dict[str, Any]:
+    """Steps that read files, by the key that has the path."""
+    return {
         KEYS[name]: step
         for name, step in steps_of(dataset)
         if name == 'LoadImageFromFile'
         or (name == 'LoadAnnotations' and getattr(step, 'with_seg', False))
     }
-    if 'img_path' not in names or not hasattr(dataset, 'get_data_info'):
-        return
-    lost, other = list[str](), list[str]()
+
+
+def look_at(dataset: Any, keys: Iterable[str]) -> Look:
+    """Looks for the files that the keys of a data set's entries name, until the time is
+    over."""
+    lost, resized = list[str](), list[str]()
     seen, begin = 0, perf_counter()
     for i in range(min(len(dataset), MOST_FILES)):
         if perf_counter() - begin > MOST_SECONDS:
             break
         info, seen = dataset.get_data_info(i), i + 1
-        paths = [info[name] for name in names if isinstance(info.get(name), str)]
+        paths = [info[key] for key in keys if isinstance(info.get(key), str)]
         lost += [path for path in paths if '://' not in path and not has_content(path)]
         if i < MOST_HEADERS:
-            other += filter(None, [other_size(info)])
-    if lost:
-        text = (
-            f'{key}: {len(lost)} files of its {seen} photos are missing or empty, such '
-            f'as {lost[0]}: bring them back, or write the annotations anew'
-        )
-        if getattr(names['img_path'], 'ignore_empty', False) or not is_known(dataset):
-            warn(text)
-        else:
-            raise ValueError(text)
-    if other:
-        warn(
-            f'{key}: {len(other)} photos have other sizes than their annotations say, '
-            f'such as {other[0]}: boxes lie at wrong places if photos were replaced'
-        )
+            resized += filter(None, [other_size(info)])
+    return Look(seen, lost, resized)
 
 
 def read_photos(name: str, dataset: Any, say: Callable[[str], object]) -> None:
