@@ -63,17 +63,17 @@ def train(model, photos, num_steps):
 
 def weights_of(backbone, photo, averages=False):
     """Weights (landmarks, H, W) of the first attention, and its grid of landmarks."""
-    found = []
+    calls = []
 
     def look(call):
-        if not found:
+        if not calls:
             grid = call.module.sampler.grid(call.hw_shape)
             weights = landmark_weights(call, averages)[0, 0]
-            found.append((weights.unflatten(-1, call.hw_shape), grid))
+            calls.append((weights.unflatten(-1, call.hw_shape), grid))
 
     with torch.no_grad(), watch(backbone.eval(), look):
         backbone(photo.unsqueeze(0))
-    return found[0]
+    return calls[0]
 
 
 def half_of(weights):

@@ -149,15 +149,15 @@ def _named(
     """Attentions by their names in the model."""
     if attentions is None:
         return {**attentions_of(model)}
-    given = [*attentions]
+    modules = [*attentions]
     names = {module: name for name, module in model.named_modules()}
-    unknown = [type(module).__name__ for module in given if module not in names]
-    if unknown or not given:
+    unknown = [type(module).__name__ for module in modules if module not in names]
+    if unknown or not modules:
         raise ValueError(
             f'attentions must be modules of the model, got {unknown or "none"}: take '
             'them from model.modules()'
         )
-    return {names[module]: module for module in given}
+    return {names[module]: module for module in modules}
 
 
 def _change_product(
@@ -193,13 +193,13 @@ def _change_output(
 
 
 def _token_axes(
-    name: str, module: nn.Module, out: Any, given: Sequence[int] | None
+    name: str, module: nn.Module, out: Any, stated: Sequence[int] | None
 ) -> tuple[int, ...]:
     """Axes of tokens in the output of a module."""
     if isinstance(module, nn.MultiheadAttention):
         return (out.dim() - 2,) if module.batch_first else (0,)
-    if given is not None:
-        return tuple(given)
+    if stated is not None:
+        return tuple(stated)
     if not isinstance(out, Tensor) or out.dim() != 3:
         got = list(out.shape) if isinstance(out, Tensor) else type(out).__name__
         raise ValueError(

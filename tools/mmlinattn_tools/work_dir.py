@@ -112,10 +112,11 @@ class EarlierBest(Hook):
             for key, path in runtime_info.items()
             if key.startswith('best_ckpt')
         }
-        found = [x for x in Path(runner.work_dir).glob('best_*') if x.name not in own]
+        best = Path(runner.work_dir).glob('best_*')
+        earlier = [path for path in best if path.name not in own]
         config = str(runner.cfg.to_dict())
-        named = [path for path in found if path.name in config]
-        moved = [move(path) for path in sorted(set(found) - set(named))]
+        named = [path for path in earlier if path.name in config]
+        moved = [move(path) for path in sorted(set(earlier) - set(named))]
         if moved:
             names = ', '.join(path.name for path in moved)
             self.say(f'{moved[0].parent}: best checkpoints of an earlier run: {names}')
