@@ -290,6 +290,10 @@ def file_of(content, path='a.json'):
 
 
 ONE_FILE = {
+    "CVAT's backup": file_of(
+        [dict(version=0, tags=[], shapes=[dict(label='x', points=BOX)], tracks=[])],
+        'annotations.json',
+    ),
     'CreateML': CREATE_ML,
     'VoTT': VOTT,
     'Supervisely': file_of(supervisely, 'ann/{i}.jpg.json'),

@@ -973,6 +973,25 @@ SEGMENTATION = {
         {'images/{i}.jpg': photo, 'object_masks/{i}.png': label_map(0, 1)},
         error='numbers of objects, not of classes: --masks object_masks',
     ),
+    'numbers of instances': Case(
+        {
+            'img/a_{i}_leftImg8bit.png': photo,
+            'gtFine/a_{i}_gtFine_instanceIds.png': label_map(0, 7),
+        },
+        error=r'numbers of objects, not of classes: --masks \*instanceIds.png',
+    ),
+    'numbers of instances that an option names': Case(
+        {
+            'img/a_{i}_leftImg8bit.png': photo,
+            'gtFine/a_{i}_gtFine_instanceIds.png': label_map(0, 1),
+        },
+        classes=GROUND,
+        options=dict(masks='*instanceIds.png'),
+    ),
+    'photos and label maps with the word instance': Case(
+        {'images/instance_{i}.jpg': photo, 'masks/instance_{i}.png': label_map(0, 1)},
+        classes=GROUND,
+    ),
     'colors and objects beside': Case(
         {
             'img/{i}_leftImg8bit.png': photo,

@@ -226,6 +226,11 @@ TOOLS = (
         where="/item/annotation[not(outside='True')]",
     ),
     Format(
+        "CVAT's backup",
+        _json('tags shapes tracks'),
+        advice='export COCO from CVAT',
+    ),
+    Format(
         'Datumaro',
         _json(
             'categories items label_id',

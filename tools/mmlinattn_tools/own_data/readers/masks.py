@@ -28,6 +28,7 @@ SEPARATORS = re.compile('[ _.-]')
 # words beside that of a label map, as in "labelTrainIds"
 QUALIFIERS = COLOR_WORDS | OBJECT_WORDS
 QUALIFIERS |= {'class', 'classes', 'fine', 'id', 'ids', 'map', 'maps', 'png', 'train'}
+INSTANCE_WORDS = frozenset(('instance', 'instances'))
 EXAMPLES = 3  # names of photos in an error
 
 
@@ -56,6 +57,8 @@ def read_label_maps(folder: Folder) -> Reading:
         masks = {match.source for match in matches}
         return Reading(layered, left_out=masks.union(of_objects), notes=notes)
     matches, beside = _without_beside(matches)
+    if not folder.options.masks:
+        _refuse_instances(matches)
     left_out = sorted(of_objects + beside)
     notes += notes_on('left out {} label maps of objects or colors', left_out)
     return Reading(matches, left_out=set(left_out), notes=notes)
@@ -235,11 +238,30 @@ def _without_objects(maps: list[Path]) -> tuple[list[Path], list[Path]]:
     for path in maps:
         parts[has_word(path.parent.name, OBJECT_WORDS)].append(path)
     if not parts[False]:
-        raise ValueError(
-            f'label maps such as {maps[0]} seem to have numbers of objects, not of '
-            f'classes: --masks {maps[0].parent.name} takes them as they are'
-        )
+        raise _of_objects(maps[0], maps[0].parent.name)
     return parts[False], parts[True]
+
+
+def _of_objects(path: Path, pattern: str) -> ValueError:
+    """The error of a label map of objects; ``pattern`` is for ``--masks``."""
+    return ValueError(
+        f'label maps such as {path} seem to have numbers of objects, not of classes: '
+        f'--masks {pattern} takes them as they are'
+    )
+
+
+def _refuse_instances(matches: list[Match]) -> None:
+    """Refuses label maps of instances, by a word that their photos do not have.
+
+    Raises:
+        ValueError: It names one.
+    """
+    for match in matches:
+        photo = match.path.stem if match.path else ''
+        own = set(words_of(match.source.stem)).difference(words_of(photo))
+        if own & INSTANCE_WORDS:
+            word = SEPARATORS.split(match.source.stem)[-1]
+            raise _of_objects(match.source, f'*{word}{match.source.suffix}')
 
 
 def _without_beside(matches: list[Match]) -> tuple[list[Match], list[Path]]:
