@@ -22,23 +22,29 @@ BAR = 0.16  # inches
 @style.context(STYLE)
 def plot_times(rows, path):
     """Draws time against the number of pixels, on logarithmic axes, of the case with
-    most sizes, forward; nothing below three sizes."""
+    most sizes, forward, and its variants that have all of them; nothing below three
+    sizes."""
     curves = {}
     for row in rows:
         if row['step'] == 'forward' and 'seconds' in row:
             of_case = curves.setdefault(row['case'], {})
             point = prod(row['shape'][2:]), row['seconds']
             of_case.setdefault(row['variant'], set()).add(point)
-    sizes = {case: min(map(len, lines.values())) for case, lines in curves.items()}
+    sizes = {case: max(map(len, lines.values())) for case, lines in curves.items()}
     case = max(sizes, key=sizes.get, default=None)
     if sizes.get(case, 0) < 3:
         return
-    figure, (axis,) = subplots(1, 4.4, 3.6 + 0.2 * -(-len(curves[case]) // 2))
-    for name, points in curves[case].items():
+    lines = {
+        name: points
+        for name, points in curves[case].items()
+        if len(points) == sizes[case]
+    }
+    figure, (axis,) = subplots(1, 4.4, 3.6 + 0.2 * -(-len(lines) // 2))
+    for name, points in lines.items():
         axis.plot(*zip(*sorted(points)), label=name, marker='o')
     axis.set(xscale='log', yscale='log', title=f'{case}, forward')
     axis.set(xlabel='pixels', ylabel='seconds')
-    ticks = {pixels for points in curves[case].values() for pixels, _ in points}
+    ticks = {pixels for points in lines.values() for pixels, _ in points}
     axis.set_xticks([*ticks], [f'{pixels:,}' for pixels in ticks])
     axis.set_xticks([], minor=True)
     figure.legend(loc='outside lower center', ncols=2)
@@ -77,7 +83,7 @@ def plot_ratios(rows, path):
         axis.grid(visible=False, axis='y')
         axis.axvline(1, color='black', linewidth=0.8)
         axis.set_ylim(place - 0.5, -1)
-        axis.margins(x=0.6)
+        axis.margins(x=0.9)
     save(figure, path)
 
 
