@@ -28,7 +28,9 @@ def unflatten(x: Tensor, dim: int, sizes: Sequence[Any]) -> Tensor:
 
 def to_map(tokens: Tensor, hw_shape: Sequence[Any]) -> Tensor:
     """(..., N, d) as a map (..., d, H, W)."""
-    return unflatten(tokens.transpose(-2, -1), -1, hw_shape)
+    # not of the transposed tokens: a view of one image would have strides that make
+    # BatchNorm's backward pass wrong on a CPU
+    return unflatten(tokens, -2, hw_shape).movedim(-1, -3)
 
 
 def to_tokens(maps: Tensor) -> Tensor:

@@ -162,29 +162,29 @@ def extreme_images(height=64, width=96):
     )
 
 
-def run_half(model, x, dtype):
+def run_half(model, x, dtype, loss_scale=1.0):
     """Outputs and gradients under autocast, convolutions as on a GPU."""
     model.zero_grad()
     with RoundedConvolutions(dtype):
         with torch.autocast('cpu', dtype):
             outs = model(x)
-        random_loss(outs).backward()
+        (loss_scale * random_loss(outs)).backward()
     return outs, {key: p.grad for key, p in model.named_parameters()}
 
 
 @pytest.mark.parametrize('dtype', HALVES, ids=str)
 @BACKBONES
 def test_half_precision_of_extreme_images(name, dtype):
-    if name.startswith('EfficientViT') and dtype == torch.float16:
-        pytest.skip('its divisors near zero make gradients overflow in float16')
     model = build(name)
+    # the BatchNorms of its stem amplify gradients of images with little contrast
+    loss_scale = 2**-6 if name.startswith('EfficientViT') else 1.0
     batches = extreme_images()
     # in training, BatchNorm would take the others for one image
     runs = [(False, torch.cat(batches))]
     runs += [(True, x.expand(2, -1, -1, -1)) for x in batches]
     for training, x in runs:
         model.train(training)
-        outs, grads = run_half(model, x, dtype)
+        outs, grads = run_half(model, x, dtype, loss_scale)
         assert all(out.isfinite().all() for out in outs)
         for key, grad in grads.items():
             assert grad.isfinite().all(), (key, training)
@@ -203,7 +203,7 @@ def test_half_precision_is_close(name, training, dtype):
     torch.manual_seed(1)
     outs, grads = run_half(model, x, dtype)
     bound = {torch.bfloat16: 1, torch.float16: 1 / 4}[dtype]
-    if name.startswith('EfficientViT'):  # divisors near zero multiply rounding errors
+    if name.startswith('EfficientViT'):  # it has a BatchNorm behind most convolutions
         bound = max(bound, 1 / 2)
     # BatchNorm of two small images multiplies rounding errors
     largest = 0.1 if training else 0.05

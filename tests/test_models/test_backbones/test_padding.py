@@ -75,8 +75,6 @@ def build_small(name='SOFTPlusPlus', **options):
 # those whose BatchNorm trains have the batch's statistics
 @pytest.mark.parametrize('name', battery.UNSCALED_BACKBONES)
 def test_gradients_do_not_depend_on_the_batch(name):
-    if name.startswith('EfficientViT') and not battery.OLD_TORCH:
-        pytest.skip('they do with torch 2.15, for a reason that is not known')
     model = build_small(name, mask_padding=True, norm_eval=True).train()
     photos = batch_around(torch.randn(3, *SIZE).double(), (90, 100))
     weights = torch.randn(200).double()
