@@ -5,7 +5,11 @@ Images of colored noise have circles, squares and triangles. The trainings of a 
 have the same initial weights, images, order and flips. Results are added to the file,
 and trainings that it has are not repeated.
 
-    python benchmarks/padding_training.py --out docs/benchmarks/padding_training.json
+Images of 48 x 48 can also be trained without any padding, which is the control, and
+BatchNorm can be kept in evaluation mode:
+
+    python benchmarks/padding_training.py --sides one --padding 'left as it is' \\
+        'left out' absent --norm-eval 0 1 --anchors image --steps 300 --out FILE
 """
 
 import argparse
@@ -33,8 +37,12 @@ from mmlinattn.utils.quiet import quiet
 
 CLASSES = ('circle', 'square', 'triangle')
 CANVAS = 64
-NUM_TRAIN, NUM_TEST, BATCH, RATE = 400, 150, 8, 2e-3
+NUM_TRAIN, NUM_TEST, BATCH = 400, 150, 8
 PADDING = ('left as it is', 'left out')
+ABSENT = 'absent'
+# sides are padded to multiples of this, as is usual for detectors, or to those that
+# sides of 48 have anyway
+DIVISOR, DIVISOR_OF_48 = 32, 16
 ANCHORS = ('MMDetection', 'image')
 # sides of images, in pixels: those of a batch are padded to the largest, and to
 # multiples of 32
@@ -85,12 +93,15 @@ class Training:
 
     Attributes:
         model (str): One of ``BACKBONES``.
-        padding (str): 'left as it is' or 'left out', in training.
+        padding (str): 'left as it is', 'left out' or 'absent', in training. Without
+            any, tests have none either.
         anchors (str): 'MMDetection', those that begin in an image whose sides are
             rounded up to 32 pixels; 'image', those that begin in the image. Others are
             not trained.
         sides (str): A key of ``SIDES``.
         steps (int): Of eight images.
+        rate (float): The largest learning rate.
+        norm_eval (bool): Keeps BatchNorm in evaluation mode.
         seed (int): Of initial weights, order and flips.
     """
 
@@ -99,6 +110,8 @@ class Training:
     anchors: str
     sides: str
     steps: int
+    rate: float
+    norm_eval: bool
     seed: int
 
 
@@ -162,7 +175,7 @@ def batch_of(photos: list[dict], flips: Any = None) -> dict:
     return dict(inputs=images, data_samples=samples)
 
 
-def build(model: str, seed: int) -> torch.nn.Module:
+def build(model: str, seed: int, divisor: int = DIVISOR) -> torch.nn.Module:
     """A RetinaNet with random weights."""
     torch.manual_seed(seed)
     backbone = MODELS.build(BACKBONES[model])
@@ -175,7 +188,7 @@ def build(model: str, seed: int) -> torch.nn.Module:
     cfg = ConfigDict(
         type='mmdet.RetinaNet',
         data_preprocessor=dict(
-            type='mmdet.DetDataPreprocessor', pad_size_divisor=32, **NORMALIZATION
+            type='mmdet.DetDataPreprocessor', pad_size_divisor=divisor, **NORMALIZATION
         ),
         backbone=BACKBONES[model],
         neck=neck,
@@ -215,7 +228,8 @@ def fit(
 
     The rate warms up in 60 steps, and falls by a cosine.
     """
-    optimizer = torch.optim.AdamW(detector.parameters(), lr=RATE, weight_decay=0.05)
+    rate = training.rate
+    optimizer = torch.optim.AdamW(detector.parameters(), lr=rate, weight_decay=0.05)
     random, order, found = np.random.default_rng(training.seed), [], []
     detector.train()
     for step in range(training.steps):
@@ -225,7 +239,7 @@ def fit(
         batch = batch_of(chosen, random.integers(0, 2, BATCH))
         fall = (1 + math.cos(math.pi * step / training.steps)) / 2
         for group in optimizer.param_groups:
-            group['lr'] = RATE * min(1, (step + 1) / 60) * (0.01 + 0.99 * fall)
+            group['lr'] = rate * min(1, (step + 1) / 60) * (0.01 + 0.99 * fall)
         optimizer.zero_grad()
         loss = losses(detector, batch, training.anchors).sum()
         loss.backward()
@@ -330,8 +344,13 @@ def measure(training: Training) -> dict:
     torch.set_num_threads(1)
     sides = SIDES[training.sides]
     photos, tests = draw_all(NUM_TRAIN, 0, sides), draw_all(NUM_TEST, 1, sides)
-    detector = build(training.model, training.seed)
+    is_absent = training.padding == ABSENT
+    if is_absent and any(side % DIVISOR_OF_48 for side in sides):
+        raise ValueError(f'images of sides {sides} can not be trained without padding')
+    divisor = DIVISOR_OF_48 if is_absent else DIVISOR
+    detector = build(training.model, training.seed, divisor)
     detector.backbone.mask_padding = training.padding == 'left out'
+    detector.backbone.norm_eval = training.norm_eval
     row: dict[str, Any] = asdict(training)
     row['cosines before'] = similarities(detector, photos)
     began = time.process_time()
@@ -360,19 +379,42 @@ def write(path: Path, rows: list[dict]) -> None:
 def main(argv: Any = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--models', nargs='+', choices=BACKBONES, default=[*BACKBONES])
+    choices = [*PADDING, ABSENT]
+    parser.add_argument('--padding', nargs='+', choices=choices, default=[*PADDING])
     parser.add_argument('--anchors', nargs='+', choices=ANCHORS, default=[*ANCHORS])
     parser.add_argument('--sides', nargs='+', choices=SIDES, default=[*SIDES])
     parser.add_argument('--seeds', nargs='+', type=int, default=[0, 1, 2])
     parser.add_argument('--steps', type=int, default=400)
+    parser.add_argument('--rates', nargs='+', type=float, default=[2e-3])
+    parser.add_argument(
+        '--norm-eval', nargs='+', type=int, choices=(0, 1), default=[0], metavar='0|1'
+    )
     parser.add_argument('--out', type=Path, required=True)
     args = parser.parse_args(argv)
     rows = json.loads(args.out.read_text())['rows'] if args.out.exists() else []
-    names = (args.models, PADDING, args.anchors, args.sides, [args.steps], args.seeds)
-    for words in product(*names):
-        training = asdict(Training(*words))
-        if any(training.items() <= row.items() for row in rows):
+    grid = product(
+        args.seeds,
+        args.models,
+        args.sides,
+        args.anchors,
+        args.rates,
+        args.norm_eval,
+        args.padding,
+    )
+    for seed, model, sides, anchors, rate, norm_eval, padding in grid:
+        training = Training(
+            model=model,
+            padding=padding,
+            anchors=anchors,
+            sides=sides,
+            steps=args.steps,
+            rate=rate,
+            norm_eval=bool(norm_eval),
+            seed=seed,
+        )
+        if any(asdict(training).items() <= row.items() for row in rows):
             continue
-        rows.append(measure(Training(*words)))
+        rows.append(measure(training))
         print(rows[-1], flush=True)
         write(args.out, rows)
 
