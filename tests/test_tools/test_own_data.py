@@ -90,6 +90,22 @@ DELETED = (
 )
 
 
+POINT = '<pt><x>3</x><y>4</y></pt>'
+LINE = f'<object><name>x</name><polygon><pt><x>1</x><y>2</y></pt>{POINT}</polygon>'
+LINE += '</object>'
+MASK_IN_PICTURE = (
+    '<segm><box><xmin>8</xmin><ymin>9</ymin><xmax>30</xmax><ymax>31</ymax></box>'
+    '<mask>{i}_mask_0.png</mask></segm>'
+)
+
+
+def labelme_web(i, shape=f'<polygon>{points(SQUARE)}</polygon>', more=''):
+    """A file of LabelMe on the web, or of a tool that writes its form."""
+    item = f'<object><name>{name_of(i)}</name><deleted>0</deleted>{shape}</object>'
+    text = f'<annotation><filename>{i}.jpg</filename>{item}{more}</annotation>'
+    return text.replace('{i}', str(i))
+
+
 def with_more(i, more, outline=False):
     """A YOLO file with numbers behind the box or the outline."""
     return f'{yolo(i, outline).strip()} {" ".join(map(str, more))}\n'
@@ -321,6 +337,38 @@ DETECTION = {
     'voc, deleted objects': Case(
         {'{i}.jpg': photo, '{i}.xml': partial(voc_outline, more=DELETED)},
         notes=('left out 10 shapes: deleted',),
+    ),
+    'labelme on the web': Case(
+        {
+            'Images/users/me/{i}.jpg': photo,
+            'Annotations/users/me/{i}.xml': partial(
+                labelme_web, more=DELETED + LINE + LINE.replace(POINT, '', 1)
+            ),
+        },
+        notes=(
+            'left out 10 shapes: deleted',
+            'left out 10 shapes: line',
+            'left out 10 shapes: point',
+        ),
+        masks=True,
+    ),
+    **{
+        f'labelme on the web, masks in {masks}': Case(
+            {
+                f'{photos}/{{i}}.jpg': photo,
+                f'{labels}/{{i}}.xml': partial(labelme_web, shape=MASK_IN_PICTURE),
+                f'{masks}/{{i}}_mask_0.png': 255 * SQUARE_MASK,
+            },
+            masks=True,
+        )
+        for photos, labels, masks in (
+            ('Images/me', 'Annotations/me', 'Masks/me'),
+            ('default', 'default', 'default/Masks'),
+        )
+    },
+    'labelme on the web, a mask that is missing': Case(
+        {'{i}.jpg': photo, '{i}.xml': partial(labelme_web, shape=MASK_IN_PICTURE)},
+        error='0.xml: its mask 0_mask_0.png is not there',
     ),
     'voc, beside photos': Case({'{i}.jpg': photo, '{i}.xml': voc}),
     'labelme': Case(

@@ -226,9 +226,7 @@ TOOLS = (
         where="/item/annotation[not(outside='True')]",
     ),
     Format(
-        "CVAT's backup",
-        _json('tags shapes tracks'),
-        advice='export COCO from CVAT',
+        "CVAT's backup", _json('tags shapes tracks'), advice='export COCO from CVAT'
     ),
     Format(
         'Datumaro',

@@ -40,6 +40,9 @@ def read_label_maps(folder: Folder) -> Reading:
     """
     notes: list[Note] = []
     maps = find_label_maps(folder, notes)
+    if not folder.options.masks:
+        of_labelme = folder.labelme_masks()
+        maps = [path for path in maps if path not in of_labelme]
     if not maps or (folder.options.labels and not folder.options.masks):
         reading = read_objects(folder)
         reading.notes = notes + reading.notes
