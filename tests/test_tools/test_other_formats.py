@@ -366,6 +366,9 @@ ONE_FILE = {
     'CrowdHuman': file_of('{"ID": "0", "gtboxes": []}', 'a.odgt'),
     'TT100K': file_of(dict(imgs={'0': dict(objects=[dict(category='x')])})),
     'a file of TensorFlow': file_of(b'\0', 'train/cells.tfrecord'),
+    'a table of run lengths': file_of(
+        table('ImageId,EncodedPixels', '{i}.jpg,442 22'), 'train.csv'
+    ),
     'a table of Hugging Face': file_of(
         '{"file_name": "0.jpg"}', 'images/metadata.jsonl'
     ),

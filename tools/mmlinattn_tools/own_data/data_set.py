@@ -21,6 +21,7 @@ from .readers.masks import read_label_maps
 from .readers.objects import read_objects
 from .records import (
     OBJECT_TASKS,
+    Annotation,
     Match,
     Note,
     Object,
@@ -229,10 +230,27 @@ def measure_photo(
     )
     if match.annotation is None:
         return photo, Counter(), []
+    refuse_unrotated(match.annotation, header, path)
     fitted = fit(match.annotation, header.size, path)
     noted = Counter({TURNED: 1}) if header.is_turned else Counter[str]()
     noted.update(fitted.counts)
     return replace(photo, objects=fitted.objects), noted, fitted.faults
+
+
+def refuse_unrotated(annotation: Annotation, header: Header, path: Path) -> None:
+    """Refuses labels of the pixels that a camera wrote, which EXIF data rotate.
+
+    Raises:
+        ValueError: It says how to remove the rotation.
+    """
+    width, height = header.size
+    if header.orientation < 5 or annotation.size != (height, width) or width == height:
+        return
+    raise ValueError(
+        f'{path} has {height} x {width} pixels, as its annotation says, and its EXIF '
+        f'data rotate it to {width} x {height}: in a copy of the photos, '
+        '`exiftool -r -Orientation= FOLDER` removes the rotation'
+    )
 
 
 def with_objects(

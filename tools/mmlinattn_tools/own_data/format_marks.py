@@ -105,6 +105,7 @@ COCO_LABELS = (
     r'\A(?=[\s\S]*"categories")(?=[\s\S]*"category_id")'
     r'(?![\s\S]*"(bbox|segmentation)")'
 )
+RUN_LENGTHS = r'\A[^\n]*\b(EncodedPixels|encoded_pixels|rle|mask_rle|rle_mask)\b'
 PHOTOS = 'write photos and their labels'
 SCRIPT = 'convert it to COCO or YOLO'
 DATA_SETS = (
@@ -317,6 +318,11 @@ OTHERS = (
         'a file of TensorFlow',
         _names('*.tfrecord*', '*.record', '*.tfrec'),
         advice='export COCO from its tool',
+    ),
+    Format(
+        'a table of run lengths',
+        _text('*.csv', RUN_LENGTHS),
+        advice='write label maps, or convert it to COCO',
     ),
     Format(
         'a table of Hugging Face',
