@@ -327,7 +327,7 @@ ONE_FILE = {
     'captions of COCO': file_of(
         dict(images=[], annotations=[dict(id=0, image_id=0, caption='x')])
     ),
-    'predictions in COCO': file_of([dict(image_id=0, category_id=1, bbox=BOX)]),
+    'a file of COCO results': file_of([dict(image_id=0, category_id=1, bbox=BOX)]),
     'VisDrone': file_of('8,9,22,22,1,4,0,0\n', 'images/{i}.txt'),
     'Mapillary Vistas': {
         'training/images/{i}.jpg': photo,

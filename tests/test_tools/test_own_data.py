@@ -292,7 +292,7 @@ DETECTION = {
     ),
     'coco, results': Case(
         {**IN_IMAGES, 'a.json': [dict(image_id=0, bbox=BOX, score=0.9)]},
-        error='its a.json is of predictions in COCO, .*: take the file of ground truth',
+        error='its a.json is a file of COCO results, .*: take the file of ground truth',
     ),
     'coco, results with masks': Case(
         {**IN_IMAGES, 'a.json': [dict(segmentation=RUNS, image_id=0, score=0.9)]},

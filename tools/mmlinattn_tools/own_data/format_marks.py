@@ -176,11 +176,6 @@ DATA_SETS = (
         _all('coco_labels', 'cls'),
         advice='take the instances_*.json of COCO',
     ),
-    Format(
-        'predictions in COCO',
-        _text('*.json', r'\A\s*\[\s*\{[^{}]*"(image_id|category_id)"\s*:'),
-        advice='take the file of ground truth',
-    ),
     Format('ICDAR text segmentation', _text('*_gt.txt', ICDAR_LETTERS), **_plain()),
     Format('ICDAR', _text('*/gt_*.txt', ICDAR), **_plain()),
     Format('CelebA', _names('*/list_bbox_celeba.txt'), **_plain('celeba', 'det')),
@@ -314,6 +309,11 @@ TOOLS = (
 )
 # kinds of files
 OTHERS = (
+    Format(
+        'a file of COCO results',
+        _text('*.json', r'\A\s*\[\s*\{[^{}]*"(image_id|category_id)"\s*:'),
+        advice='take the file of ground truth',
+    ),
     Format(
         'a file of TensorFlow',
         _names('*.tfrecord*', '*.record', '*.tfrec'),
