@@ -1,5 +1,7 @@
 """Rules of own data, each at its bounds: names, lists, classes, photos, pictures."""
 
+import gc
+
 import cv2
 import numpy as np
 import pytest
@@ -193,6 +195,12 @@ def test_names_of_no_label_are_classes_by_an_option(tmp_path):
     assert labels[20, 20] == 0 and labels[40, 40] == 255
     options = Options(tmp_path, 'seg', colors=['void=0,0,0', 'road=128,64,0'])
     assert OwnData.from_folder(options).classes == ['void', 'road']
+
+
+def test_garbage_is_collected_after_errors(tmp_path):
+    with pytest.raises(ValueError, match='no data'):
+        read(tmp_path, 'det')
+    assert gc.isenabled()
 
 
 def test_texts(tmp_path):

@@ -1,7 +1,9 @@
 """A user's data set, step by step from a folder."""
 
+import gc
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Optional
@@ -78,7 +80,8 @@ class OwnData:
         """
         folder = Folder(options)
         try:
-            return cls._read(folder)
+            with without_collector():
+                return cls._read(folder)
         except ValueError as error:
             raise other_formats.explain(error, folder) from error
 
@@ -158,6 +161,19 @@ class OwnData:
             return 0
         known = set(self.classes)
         return sum(known.isdisjoint(photo.class_names) for photo in photos)
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Pauses Python's cyclic garbage collector, which takes 0.4 of the time where there
+    are hundreds of thousands of objects, and finds nothing."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def read_task(folder: Folder, index: PhotoIndex) -> Reading:
