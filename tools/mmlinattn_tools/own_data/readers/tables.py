@@ -70,9 +70,9 @@ class Table:
 
     def named_columns(self, column: Optional[str], others: Sequence[str]) -> list[str]:
         """Returns the columns whose names say that they have classes."""
-        choices = (CLASS_COLUMNS, NUMBER_COLUMNS)
+        choices = [CLASS_COLUMNS, NUMBER_COLUMNS]
         if column:
-            choices = ({plain_column(column)},)
+            choices = [{plain_column(column)}]
         found = ([name for name in others if name in wanted] for wanted in choices)
         return next(filter(None, found), [])
 
