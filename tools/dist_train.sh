@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Trains on several GPUs of one or more machines, by torch's launcher.
+# Trains on several GPUs of one or more machines, or in several processes on a CPU, by
+# torch's launcher.
 # Usage: [NNODES=1 NODE_RANK=0 MASTER_ADDR=127.0.0.1 PORT=29500] \
 #            dist_train.sh CONFIG GPUS [options of train.py]
 set -euo pipefail

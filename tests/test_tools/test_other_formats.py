@@ -327,7 +327,7 @@ ONE_FILE = {
     'captions of COCO': file_of(
         dict(images=[], annotations=[dict(id=0, image_id=0, caption='x')])
     ),
-    'predictions in COCO': file_of([dict(image_id=0, category_id=1, bbox=BOX)]),
+    'a file of COCO results': file_of([dict(image_id=0, category_id=1, bbox=BOX)]),
     'VisDrone': file_of('8,9,22,22,1,4,0,0\n', 'images/{i}.txt'),
     'Mapillary Vistas': {
         'training/images/{i}.jpg': photo,
@@ -366,6 +366,9 @@ ONE_FILE = {
     'CrowdHuman': file_of('{"ID": "0", "gtboxes": []}', 'a.odgt'),
     'TT100K': file_of(dict(imgs={'0': dict(objects=[dict(category='x')])})),
     'a file of TensorFlow': file_of(b'\0', 'train/cells.tfrecord'),
+    'a table of run lengths': file_of(
+        table('ImageId,EncodedPixels', '{i}.jpg,442 22'), 'train.csv'
+    ),
     'a table of Hugging Face': file_of(
         '{"file_name": "0.jpg"}', 'images/metadata.jsonl'
     ),

@@ -90,9 +90,39 @@ DELETED = (
 )
 
 
+POINT = '<pt><x>3</x><y>4</y></pt>'
+LINE = f'<object><name>x</name><polygon><pt><x>1</x><y>2</y></pt>{POINT}</polygon>'
+LINE += '</object>'
+POLYGON = f'<polygon>{points(SQUARE)}</polygon>'
+MASK_IN_PICTURE = (
+    '<segm><box><xmin>8</xmin><ymin>9</ymin><xmax>30</xmax><ymax>31</ymax></box>'
+    '<mask>{i}_mask_0.png</mask></segm>'
+)
+
+
+def labelme_web(i, shape=POLYGON, more=''):
+    """A file of LabelMe on the web, or of a tool that writes its form."""
+    item = f'<object><name>{name_of(i)}</name><deleted>0</deleted>{shape}</object>'
+    text = f'<annotation><filename>{i}.jpg</filename>{item}{more}</annotation>'
+    return text.replace('{i}', str(i))
+
+
 def with_more(i, more, outline=False):
     """A YOLO file with numbers behind the box or the outline."""
     return f'{yolo(i, outline).strip()} {" ".join(map(str, more))}\n'
+
+
+def exif(ending):
+    """A photo whose orientation says that it is to be turned."""
+
+    def save(i):
+        data = Image.Exif()
+        data[0x0112] = 6
+        with io.BytesIO() as file:
+            Image.fromarray(photo(i)).save(file, ending, exif=data)
+            return file.getvalue()
+
+    return save
 
 
 @dataclass
@@ -262,7 +292,7 @@ DETECTION = {
     ),
     'coco, results': Case(
         {**IN_IMAGES, 'a.json': [dict(image_id=0, bbox=BOX, score=0.9)]},
-        error='its a.json is of predictions in COCO, .*: take the file of ground truth',
+        error='its a.json is a file of COCO results, .*: take the file of ground truth',
     ),
     'coco, results with masks': Case(
         {**IN_IMAGES, 'a.json': [dict(segmentation=RUNS, image_id=0, score=0.9)]},
@@ -321,6 +351,38 @@ DETECTION = {
     'voc, deleted objects': Case(
         {'{i}.jpg': photo, '{i}.xml': partial(voc_outline, more=DELETED)},
         notes=('left out 10 shapes: deleted',),
+    ),
+    'labelme on the web': Case(
+        {
+            'Images/users/me/{i}.jpg': photo,
+            'Annotations/users/me/{i}.xml': partial(
+                labelme_web, more=DELETED + LINE + LINE.replace(POINT, '', 1)
+            ),
+        },
+        notes=(
+            'left out 10 shapes: deleted',
+            'left out 10 shapes: line',
+            'left out 10 shapes: point',
+        ),
+        masks=True,
+    ),
+    **{
+        f'labelme on the web, masks in {masks}': Case(
+            {
+                f'{photos}/{{i}}.jpg': photo,
+                f'{labels}/{{i}}.xml': partial(labelme_web, shape=MASK_IN_PICTURE),
+                f'{masks}/{{i}}_mask_0.png': 255 * SQUARE_MASK,
+            },
+            masks=True,
+        )
+        for photos, labels, masks in (
+            ('Images/me', 'Annotations/me', 'Masks/me'),
+            ('default', 'default', 'default/Masks'),
+        )
+    },
+    'labelme on the web, a mask that is missing': Case(
+        {'{i}.jpg': photo, '{i}.xml': partial(labelme_web, shape=MASK_IN_PICTURE)},
+        error='0.xml: its mask 0_mask_0.png is not there',
     ),
     'voc, beside photos': Case({'{i}.jpg': photo, '{i}.xml': voc}),
     'labelme': Case(
@@ -440,6 +502,19 @@ DETECTION = {
             ),
         }
     ),
+    'tables of kaggle': Case(
+        {
+            'train/{i}.jpg': photo,
+            'test/t{i}.jpg': lambda i: photo(i + 10),
+            'train.csv': table(
+                'Width,Height,Roi.X1,Roi.Y1,Roi.X2,Roi.Y2,ClassId,Path',
+                '64,48,8,9,30,31,{name},train/{i}.jpg',
+            ),
+            'test.csv': table('Width,Height,Path', '64,48,test/t{i}.jpg'),
+            'sample_submission.csv': table('Path,Roi.X1', 'test/t{i}.jpg,0'),
+        },
+        notes=('left out 10 photos without annotations',),
+    ),
     'table, no header': Case(
         {'{i}.jpg': photo, 'a.csv': table('', '/a/{i}.jpg,8,9,30,31,{name}')}
     ),
@@ -554,6 +629,10 @@ DETECTION = {
     ),
     'a category that is not there': Case(
         {**IN_IMAGES, 'a.json': coco(category_id=9)}, error=r'y \(9\) is not in'
+    ),
+    'labels of pixels that EXIF data rotate': Case(
+        {'{i}.jpg': exif('jpeg'), 'a.json': coco(image=dict(width=64, height=48))},
+        error='has 64 x 48 pixels, as .*, and its EXIF data rotate it to 48 x 64: .*ex',
     ),
     'photos that were turned': Case(
         {**IN_IMAGES, 'a.json': coco(image=dict(width=48, height=64))},
@@ -1006,6 +1085,16 @@ SEGMENTATION = {
         {**GRAY_IDS, 'masks/{i}_left.png': label_map(0, 1)},
         error='same photos, such as .*0.jpg: .*0.png and .*0_left.png; .*--masks',
     ),
+    'defects of MVTec AD': Case(
+        {
+            'screw/train/good/{i}.png': photo,
+            'screw/test/good/{i}.png': lambda i: photo(i + 10),
+            'screw/test/scratch/{i}.png': lambda i: photo(i + 20),
+            'screw/ground_truth/scratch/{i}_mask.png': label_map(0, 255, 0),
+        },
+        classes=['class 0', 'class 255'],
+        notes=('only 0 and 255', 'left out 20 photos without annotations'),
+    ),
     'names that do not fit': Case(
         {'images/p{i}.jpg': photo, 'masks/{i}.png': label_map(0, 1)},
         error=r'10 of 10 label maps have no .*masks/0.png; .*called images/p0.jpg',
@@ -1043,6 +1132,23 @@ SEGMENTATION = {
             'colors.txt': 'no R G B\n1\t9\t0\t200\tsky\n2 \t128\t64 \t0\troad\n',
         },
         classes=['sky', 'road'],
+    ),
+    'a table of colors, one of no label': Case(
+        {
+            'images/{i}.png': photo,
+            'labels/{i}_L.png': lambda i: color_map((9, 0, 200), (128, 64, 0)),
+            'label_colors.txt': '9 0 200\tsky\n128 64 0\troad\n0 0 0\tVoid\n',
+        },
+        classes=['sky', 'road'],
+        notes=('Void is no label; with --classes, its name is a class',),
+    ),
+    'a table of colors beside ids': Case(
+        {
+            **GRAY_IDS,
+            'class_dict.csv': 'name, r, g, b\nground,9,0,200\nroad,128,64,0\n',
+        },
+        classes=['ground', 'road'],
+        notes=('names of classes are those of',),
     ),
     'colors without names': Case(
         COLORED, error=r'have colors, 9,0,200 \(84.2%\); 128,64,0'
@@ -1546,6 +1652,81 @@ CLASSES = {
         classes=['a b', 'a-b'],
         notes=('upper case or blanks alone: a b, a-b', TWICE, CONTRADICTION),
     ),
+    'splits in the folders of classes': Case({'{name}/{split}/{i}.jpg': photo}),
+    'label maps in the folders of classes': Case(
+        {'{name}/images/{i}.png': photo, '{name}/masks/{i}.png': label_map(0, 1)},
+        notes=('left out 10 label maps of photos, such as',),
+    ),
+    'label maps beside photos': Case(
+        {'{name}/a ({i}).png': photo, '{name}/a ({i})_mask.png': label_map(0, 1)},
+        notes=('left out 10 label maps of photos, such as',),
+    ),
+    'objects and defects of MVTec AD': Case(
+        {
+            '{name}/train/good/{i}.png': photo,
+            '{name}/test/cut/{i}.png': lambda i: photo(i + 10, name=name_of(i)),
+            '{name}/ground_truth/cut/{i}_mask.png': label_map(0, 255),
+        },
+        photos=(10, 10, 10),
+        notes=(
+            'left out 10 label maps of photos',
+            'folders such as blue, not those in it, such as cut',
+            'no validation photos: the test photos are used for validation',
+        ),
+    ),
+    'photos of masks': Case(
+        {'{name}_mask/{i}_mask.jpg': photo}, classes=['blue_mask', 'red_mask']
+    ),
+    'boxes in the folders of classes': Case(
+        {'{name}/{i}.jpg': photo, '{name}/{i}.xml': voc}
+    ),
+    'tables of kaggle': Case(
+        {
+            'train/{i}.jpg': photo,
+            'test/t{i}.jpg': lambda i: photo(i + 10),
+            'train.csv': table('image,age,target', '{i}.jpg,4{i},{name}'),
+            'test.csv': table('image,age', 't{i}.jpg,4{i}'),
+            'sample_submission.csv': table('image,target', 't{i}.jpg,red'),
+        },
+        notes=('left out 10 photos without annotations',),
+    ),
+    'tables of kaggle, the column as an option': Case(
+        {
+            '{i}.jpg': photo,
+            't{i}.jpg': lambda i: photo(i + 10),
+            'train.csv': table('image,age,breed', '{i}.jpg,4{i},{name}'),
+            'test.csv': table('image,age', 't{i}.jpg,4'),
+        },
+        options=dict(column='breed'),
+        notes=('left out 10 photos without annotations',),
+    ),
+    'numbers, and a table of their names': Case(
+        {
+            'train/{i}.jpg': photo,
+            'train.csv': '\n'.join(
+                ['id,label', *(f'{i}.jpg,{i % 2}' for i in range(10))]
+            ),
+            'label_num_to_disease_map.json': {'0': 'red', '1': 'blue', '2': 'x'},
+        },
+        notes=('names of classes are those of',),
+    ),
+    'another number for each photo': Case(
+        {'{i}.jpg': photo, 'a.csv': table('image,score', '{i}.jpg,0.{i}')},
+        error='which column has the class. score has another value for each photo',
+    ),
+    'several labels of a photo': Case(
+        {
+            '{i}.jpg': photo,
+            'a.csv': 'image,labels\n'
+            + '\n'.join(f'{i},{("a", "b", "a b")[i % 3]}' for i in range(10)),
+        },
+        classes=['a', 'a b', 'b'],
+        notes=('1 classes are combinations of others: a classifier',),
+    ),
+    'classes in the names of photos': Case(
+        {'train/{name}.{i}.jpg': photo, 'sampleSubmission.csv': 'id,label\n0,1'},
+        error='no data for .*; put the photos in a folder for each class, or name',
+    ),
     'folders that a table contradicts': Case(
         {'{name}/{i}.jpg': photo, 'a.csv': table('id,label', '{i},green')},
         error='folders and a table tell other classes',
@@ -1569,19 +1750,6 @@ def test_photo_classes(tmp_path, name):
 
 
 # --------------------------------------------------------------- files of photos
-def exif(ending):
-    """A photo whose orientation says that it is to be turned."""
-
-    def save(i):
-        data = Image.Exif()
-        data[0x0112] = 6
-        with io.BytesIO() as file:
-            Image.fromarray(photo(i)).save(file, ending, exif=data)
-            return file.getvalue()
-
-    return save
-
-
 def test_photos_are_those_that_opencv_reads(tmp_path, monkeypatch):
     """Orientation as in OpenCV, no limit of pixels; other files are counted."""
     tree = {f'{{name}}/{x}{{i}}.{x}': exif(x) for x in ('jpeg', 'webp', 'png')}

@@ -1,10 +1,12 @@
 """Rules of own data, each at its bounds: names, lists, classes, photos, pictures."""
 
+import gc
+
 import cv2
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from own_folders import OUTLINE, SQUARE, coco, grow, label_map, photo
+from own_folders import OUTLINE, SQUARE, coco, color_map, grow, label_map, photo, table
 from PIL import Image
 
 from mmlinattn_tools.own_data import Options, OwnData, checks, headers, pictures, splits
@@ -173,6 +175,32 @@ def test_tables_of_photos(tmp_path):
         table('id,x\n1.jpg,1,2\n')
     with pytest.raises(ValueError, match='do not fit its header'):
         table('id,x,x\n1.jpg,1,2\n')
+
+
+def test_sources_of_boxes_are_no_classes(tmp_path):
+    row = '{i}.jpg,"[8, 9, 22, 22]",lab {i}'
+    tree = {'{i}.jpg': photo, 'a.csv': table('image_id,bbox,source', row)}
+    assert read(grow(tmp_path, tree), 'det').classes == ['object']
+
+
+def test_names_of_no_label_are_classes_by_an_option(tmp_path):
+    tree = {
+        'images/{i}.png': photo,
+        'masks/{i}.png': color_map((0, 0, 0), (128, 64, 0)),
+        'class_dict.csv': 'name,r,g,b\nvoid,0,0,0\nroad,128,64,0\nsky,9,0,200\n',
+    }
+    data = read(grow(tmp_path, tree), 'seg')
+    assert data.classes == ['road', 'sky']
+    labels = data.label_maps.labels(data.splits['val'][0])
+    assert labels[20, 20] == 0 and labels[40, 40] == 255
+    options = Options(tmp_path, 'seg', colors=['void=0,0,0', 'road=128,64,0'])
+    assert OwnData.from_folder(options).classes == ['void', 'road']
+
+
+def test_garbage_is_collected_after_errors(tmp_path):
+    with pytest.raises(ValueError, match='no data'):
+        read(tmp_path, 'det')
+    assert gc.isenabled()
 
 
 def test_texts(tmp_path):

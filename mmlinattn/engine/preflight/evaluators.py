@@ -81,10 +81,13 @@ def photos_of(dataset: Any) -> Optional[dict[Any, str]]:
     """Names of photos by their numbers in a data set; None if it has no numbers."""
     if not hasattr(dataset, 'get_data_info'):
         return None
-    infos = [dataset.get_data_info(i) for i in range(len(dataset))]
-    if not all('img_id' in info for info in infos):
-        return None
-    return {info['img_id']: file_name(info.get('img_path')) for info in infos}
+    names = {}
+    for i in range(len(dataset)):  # all objects at once would take much memory
+        info = dataset.get_data_info(i)
+        if 'img_id' not in info:
+            return None
+        names[info['img_id']] = file_name(info.get('img_path'))
+    return names
 
 
 def file_name(path: Any) -> str:

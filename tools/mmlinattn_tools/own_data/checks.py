@@ -49,7 +49,7 @@ def check_reading(reading: Reading, folder: Folder) -> list[Note]:
         text = f'left out {{}} {ending} files, to be converted to JPEG or PNG'
         notes += notes_on(text, folder.files[ending])
     notes += notes_on('left out {} links that lead to no file', folder.broken)
-    unused = set(folder.files[PHOTO]) - reading.left_out
+    unused = set(folder.files[PHOTO]) - reading.left_out - folder.labelme_masks()
     for match in matches:
         unused -= {match.path, match.label_map}
     return notes + notes_on('left out {} photos without annotations', sorted(unused))

@@ -28,6 +28,7 @@ ID_LAST = re.compile(
     r'["\']?([^"\']*[^\W\d_][^"\']*?)["\']?[\s:=,;|]+["\']?(\d+)["\']?,?'
 )
 ID_COLUMNS = ('id', 'idx', 'index', 'value', 'code', 'pixelvalue', 'classid', 'labelid')
+COLOR_COLUMNS = ({'r', 'g', 'b'}, {'red', 'green', 'blue'})
 NAME_COLUMNS = ('name', 'class', 'label', 'category', 'classname', 'labelname')
 KEYS = (
     'names',
@@ -178,8 +179,21 @@ def names_of_rows(text: str) -> dict[int, str]:
     separator = next((mark for mark in '\t;,' if mark in lines[0]), ',')
     with suppress(csv.Error):
         rows = csv.DictReader(lines, delimiter=separator, restval='')
-        return _names_of_entries([{k: v for k, v in row.items() if k} for row in rows])
+        entries = [{k: v for k, v in row.items() if k} for row in rows]
+        return _names_of_entries(entries) or _names_of_colors(entries)
     return {}
+
+
+def _names_of_colors(entries: Sequence[Mapping[str, Any]]) -> dict[int, str]:
+    """Returns the names of a table of colors, whose ids are the places in it."""
+    names = []
+    for entry in entries:
+        plain = {_plain(key): cell for key, cell in entry.items()}
+        name = next((plain[key] for key in NAME_COLUMNS if key in plain), '')
+        if not name or not any(colors <= plain.keys() for colors in COLOR_COLUMNS):
+            return {}
+        names.append(name)
+    return _listed(names)
 
 
 def names_of_lines(text: str) -> dict[int, str]:

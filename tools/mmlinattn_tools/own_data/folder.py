@@ -1,6 +1,7 @@
 """The files of a folder, and the places among them that options name."""
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -9,9 +10,12 @@ from typing import Optional
 
 from .records import Options
 from .splits import PathSplits
-from .words import PHOTO_ENDINGS
+from .words import PHOTO_ENDINGS, stem_of
 
 PHOTO = 'photo'  # the kind of all files of photos; other kinds are endings
+
+# the mask of an object, which is called after the file of its photo
+LABELME_MASK = re.compile(r'(.+)_mask_\d+')
 
 
 class Folder:
@@ -67,6 +71,15 @@ class Folder:
         if not any(self._lies_in(path, name) for path in self._all_files()):
             raise ValueError(f'--{option} {place}: there is no such place')
         return [path for path in paths if self._lies_in(path, name)]
+
+    def labelme_masks(self) -> set[Path]:
+        """Returns the masks of single objects that LabelMe's files name."""
+        stems, masks = {stem_of(path.name) for path in self.files['.xml']}, set()
+        for path in self.files[PHOTO] if stems else ():
+            name = LABELME_MASK.fullmatch(stem_of(path.name))
+            if name and name[1] in stems:
+                masks.add(path)
+        return masks
 
     def _all_files(self) -> Iterator[Path]:
         return chain.from_iterable(self.files.values())

@@ -105,6 +105,7 @@ COCO_LABELS = (
     r'\A(?=[\s\S]*"categories")(?=[\s\S]*"category_id")'
     r'(?![\s\S]*"(bbox|segmentation)")'
 )
+RUN_LENGTHS = r'\A[^\n]*\b(EncodedPixels|encoded_pixels|rle|mask_rle|rle_mask)\b'
 PHOTOS = 'write photos and their labels'
 SCRIPT = 'convert it to COCO or YOLO'
 DATA_SETS = (
@@ -175,11 +176,6 @@ DATA_SETS = (
         _all('coco_labels', 'cls'),
         advice='take the instances_*.json of COCO',
     ),
-    Format(
-        'predictions in COCO',
-        _text('*.json', r'\A\s*\[\s*\{[^{}]*"(image_id|category_id)"\s*:'),
-        advice='take the file of ground truth',
-    ),
     Format('ICDAR text segmentation', _text('*_gt.txt', ICDAR_LETTERS), **_plain()),
     Format('ICDAR', _text('*/gt_*.txt', ICDAR), **_plain()),
     Format('CelebA', _names('*/list_bbox_celeba.txt'), **_plain('celeba', 'det')),
@@ -226,9 +222,7 @@ TOOLS = (
         where="/item/annotation[not(outside='True')]",
     ),
     Format(
-        "CVAT's backup",
-        _json('tags shapes tracks'),
-        advice='export COCO from CVAT',
+        "CVAT's backup", _json('tags shapes tracks'), advice='export COCO from CVAT'
     ),
     Format(
         'Datumaro',
@@ -316,9 +310,19 @@ TOOLS = (
 # kinds of files
 OTHERS = (
     Format(
+        'a file of COCO results',
+        _text('*.json', r'\A\s*\[\s*\{[^{}]*"(image_id|category_id)"\s*:'),
+        advice='take the file of ground truth',
+    ),
+    Format(
         'a file of TensorFlow',
         _names('*.tfrecord*', '*.record', '*.tfrec'),
         advice='export COCO from its tool',
+    ),
+    Format(
+        'a table of run lengths',
+        _text('*.csv', RUN_LENGTHS),
+        advice='write label maps, or convert it to COCO',
     ),
     Format(
         'a table of Hugging Face',

@@ -185,10 +185,20 @@ def label_colors(found: Found) -> Labeling:
         raise ValueError(f'{text}, such as {color_words(order[0])}')
     if other:
         found.note(f'{text}, and no label')
-    classes = list(found.wanted.names or dict.fromkeys(colors.values()))
+    classes = list(found.wanted.names or _without_void(found))
     named = {code: name for code, name in colors.items() if name in classes}
     labels = {code: classes.index(name) for code, name in named.items()}
     return Labeling.of(classes, labels)
+
+
+def _without_void(found: Found) -> list[str]:
+    """Returns the names of a table of colors without those of no label."""
+    names = dict.fromkeys(found.wanted.colors.values())
+    void = [name for name in names if name.lower() in VOID_NAMES]
+    if found.wanted.uses_void or not void:
+        return list(names)
+    found.note(f'{", ".join(void)} is no label; with --classes, its name is a class')
+    return [name for name in names if name not in void]
 
 
 def has_blurred_borders(found: Found) -> bool:

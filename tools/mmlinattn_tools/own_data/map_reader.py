@@ -75,6 +75,7 @@ class Wanted:
         resizes (bool): Maps of another size than their photos are resized.
         rotates (bool): Maps are rotated as EXIF data rotate their photos.
         uses_255 (bool): Id 255 is a label.
+        uses_void (bool): An option names the colors, so that each is a label.
     """
 
     names: Optional[Sequence[str]] = None
@@ -86,6 +87,7 @@ class Wanted:
     resizes: bool = False
     rotates: bool = False
     uses_255: bool = False
+    uses_void: bool = False
 
     @classmethod
     def from_folder(cls, folder: Folder, drawn: Optional[list[str]]) -> 'Wanted':
@@ -104,6 +106,7 @@ class Wanted:
             resizes=options.resize_masks,
             rotates=options.rotate_masks,
             uses_255=options.use_255,
+            uses_void=bool(options.colors),
         )
 
 

@@ -23,7 +23,7 @@ TARGETS = dict(  # what new_config reads of datumaro's exports, by task
 )
 FOLDERS = 'put the photos in a folder for each class, or name them in a table'
 LABEL_ENDINGS = ('.json', '.jsonl', '.ndjson', '.xml', '.csv', '.tsv', '.txt')
-NO_LABELS = {'classes', 'license', 'names', 'readme', 'requirements'}
+NO_LABELS = {'classes', 'license', 'names', 'readme', 'requirements', 'submission'}
 
 
 class NoData(ValueError):
@@ -57,8 +57,10 @@ def explain(error: ValueError, folder: Folder) -> ValueError:
         line = describe(folder, *found)
         is_reason = place or isinstance(error, NoData)
         return OtherFormat(line if is_reason else f'{text}; {line}')
+    if isinstance(error, NoData) and folder.options.task == 'cls':
+        return NoData(f'{text}; {FOLDERS}')
     unknown = next(filter(may_be_labels, sample(folder)), None)
-    if unknown and isinstance(error, NoData) and folder.options.task != 'cls':
+    if unknown and isinstance(error, NoData):
         name = unknown.relative_to(folder.root)
         way = 'export COCO, YOLO or VOC from the tool that wrote it'
         return NoData(f'{text}; {name} has no labels that it knows: {way}')

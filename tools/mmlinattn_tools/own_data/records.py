@@ -5,7 +5,6 @@ height), a polygon x, y, x, y, ..., and a size (width, height).
 """
 
 import argparse
-import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Optional
 
-from .outlines import Outline, Polygon, Size, scale
+from .outlines import Outline, Polygon, Size
 
 __all__ = ['Outline', 'Polygon', 'Size']
 
@@ -83,12 +82,13 @@ class Object:
 
     def scaled(self, factors: tuple[float, float]) -> 'Object':
         """The object in a photo that was resized by factors of width and height."""
-        x, y, width, height = scale(self.bbox, factors)
-        return replace(
-            self,
-            bbox=(x, y, width, height),
-            area=self.area * math.prod(factors),
-            outline=self.outline and self.outline.scaled(factors),
+        (x, y, width, height), (across, down) = self.bbox, factors
+        return Object(  # faster than replace, for hundreds of thousands of objects
+            self.name,
+            (x * across, y * down, width * across, height * down),
+            self.area * across * down,
+            self.is_crowd,
+            self.outline and self.outline.scaled(factors),
         )
 
     def with_box_as_outline(self) -> 'Object':

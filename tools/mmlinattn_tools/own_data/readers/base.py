@@ -6,10 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Optional, Protocol
+from typing import Any, BinaryIO, Optional, Protocol, Union
 from xml.etree import ElementTree
 
-from ..outlines import Outline, Polygon, bounding_box, polygon_area
+import numpy as np
+from PIL import Image
+
+from ..outlines import Outline, Patch, Polygon, bounding_box, polygon_area
 from ..records import Annotation, Box, Object
 from ..texts import as_numbers, read_text
 from ..words import IGNORED
@@ -20,6 +23,7 @@ __all__ = ['Box', 'Outline', 'bounding_box']
 CORNERS = 32  # of the polygon that stands for an ellipse
 LEAST_PART = 0.02  # of a box that a stated area takes; 1 for all is none
 ROUNDED = 1.0  # square pixels
+LARGEST = 2**28  # pixels of a mask
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,26 @@ def make_outline(polygons: Iterable[Iterable[Any]]) -> Optional[Outline]:
         tuple(polygon) for polygon in numbers if polygon and polygon_area(polygon) > 0
     )
     return Outline(areas) if areas else None
+
+
+def read_mask(
+    picture: Union[Path, BinaryIO], left: int = 0, top: int = 0
+) -> Optional[Outline]:
+    """Returns the outline of a mask, a picture whose left top corner lies at (left,
+    top) of the photo; None if it is empty.
+
+    Raises:
+        ValueError: If it is no picture.
+    """
+    try:
+        with Image.open(picture) as image:
+            if image.width * image.height > LARGEST:
+                raise ValueError(f'a mask has {image.width} x {image.height} pixels')
+            pixels = np.array(image.convert('L')) > 0
+    except (OSError, SyntaxError) as error:
+        raise ValueError(f'a mask is no picture: {error}') from error
+    patch = Patch.cut(left, top, pixels)
+    return Outline(patch=patch) if patch else None
 
 
 def ellipse(x: float, y: float, a: float, b: float, turn: float = 0.0) -> Polygon:

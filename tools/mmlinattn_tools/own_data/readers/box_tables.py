@@ -45,7 +45,7 @@ PHOTO_SIZES = (
     ('width', 'height'),
 )
 # columns that have no class
-NO_CLASSES = ('area', 'confidence', 'id', 'imageid', 'annotationid', 'score')
+NO_CLASSES = ('area', 'confidence', 'id', 'imageid', 'annotationid', 'score', 'source')
 UNNAMED = 'object'  # the class of a table that has boxes alone
 NUMBER = re.compile(r'-?\d+\.?\d*(?:[eE][+-]?\d+)?')
 KEY = re.compile(r'[\'"]?([A-Za-z_]\w*)[\'"]?\s*:')

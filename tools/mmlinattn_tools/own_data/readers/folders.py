@@ -3,19 +3,29 @@
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Optional
 
-from ..class_tables import read_name_tables
+from ..class_tables import NameTable, read_name_tables
 from ..folder import PHOTO, Folder
 from ..matching import PhotoIndex
 from ..records import Match, Note, Reading, notes_on
 from ..texts import read_text
-from ..words import CONTAINER_WORDS, split_of_name, words_of
+from ..words import CONTAINER_WORDS, plain, split_of_name, words_of
+from .masks import has_maps, is_map_name, photo_names
 from .objects import find_tables
 from .tables import PHOTO as PHOTO_COLUMN
-from .tables import SPLIT_COLUMNS, Row, Table, read_classes, read_table
+from .tables import (
+    SPLIT_COLUMNS,
+    NoClassColumn,
+    Row,
+    Table,
+    one_hot_columns,
+    read_classes,
+    read_table,
+)
 
 # a photo, and the class or its number behind it
 CLASS_BEHIND = re.compile(r'(.+?)[\s,;]+([^\s,;]+)')
@@ -32,17 +42,23 @@ def read_photo_classes(folder: Folder, index: PhotoIndex) -> Reading:
     named = [table for table in tables if table]
     labels_are_named = named and folder.options.labels
     in_folders = [] if labels_are_named else read_class_folders(folder)
+    in_folders, maps = without_label_maps(folder, in_folders)
+    in_folders = with_inner_splits(folder, in_folders)
     if _are_splits(in_folders):
         in_folders = []  # photos lie in splits, which have no folders of classes
     folders_suffice = len({match.class_name for match in in_folders}) > 1
     in_tables = match_tables(named, folder, index, may_be_of_anything=folders_suffice)
     if folders_suffice:
         refuse_other_classes(in_folders, in_tables)
-        return Reading(in_folders, notes=folder_notes(folder, in_folders))
+        notes = notes_on('left out {} label maps of photos', sorted(maps))
+        notes += folder_notes(folder, in_folders)
+        return Reading(in_folders, left_out=maps, notes=notes)
     if not in_tables:
         in_tables, lists = read_class_lists(folder, index)
         return Reading(in_tables or in_folders, sources=lists)
-    return Reading(in_tables, sources={table.path for table in named})
+    in_tables, notes = with_names(folder, in_tables)
+    notes += combination_notes(in_tables)
+    return Reading(in_tables, {table.path for table in named}, notes=notes)
 
 
 def read_class_lists(
@@ -64,16 +80,48 @@ def read_class_lists(
     return matches, {path for path, _, _ in rows}
 
 
+def with_names(folder: Folder, matches: list[Match]) -> tuple[list[Match], list[Note]]:
+    """Returns matches with the names of classes that a table in the folder gives their
+    numbers, and a note on it."""
+    labels = {match.class_name or '' for match in matches}
+    table = _table_of_names(folder, labels)
+    if table is None:
+        return matches, []
+    note = Note(f'names of classes are those of {table.path}')
+    return [
+        replace(match, class_name=table.names[int(match.class_name or '')])
+        for match in matches
+    ], [note]
+
+
+def combination_notes(matches: Iterable[Match]) -> list[Note]:
+    """Notes classes that are several others, as where a photo has several labels."""
+    names = {match.class_name or '' for match in matches}
+    parts = {name: re.split(r'[\s,;|]+', name) for name in names}
+    combined = [
+        name for name in names if len(parts[name]) > 1 and names.issuperset(parts[name])
+    ]
+    text = '{} classes are combinations of others: a classifier learns one of a photo'
+    return notes_on(text, sorted(combined))
+
+
+def _table_of_names(folder: Folder, labels: set[str]) -> Optional[NameTable]:
+    """Returns the first table that names all classes, if they are numbers."""
+    if not all(label.isdigit() for label in labels):
+        return None
+    paths = [path for ending in NAME_TABLES for path in folder.files[ending]]
+    wanted = set(map(int, labels))
+    tables = read_name_tables(paths)
+    return next((table for table in tables if table.names.keys() >= wanted), None)
+
+
 def _names_of_numbers(folder: Folder, labels: set[str]) -> dict[str, str]:
     """Names of classes by number, of an option or a table; none if they have others."""
-    if not all(label.isdigit() for label in labels):
-        return {}
-    paths = [path for ending in NAME_TABLES for path in folder.files[ending]]
-    options = dict(enumerate(folder.options.classes or ()))
-    for names in (options, *(table.names for table in read_name_tables(paths))):
-        if names.keys() >= set(map(int, labels)):
-            return {label: names[int(label)] for label in labels}
-    return {}
+    options = {str(i): name for i, name in enumerate(folder.options.classes or ())}
+    if options.keys() >= labels:
+        return options
+    table = _table_of_names(folder, labels)
+    return {str(number): name for number, name in table.names.items()} if table else {}
 
 
 def folder_notes(folder: Folder, matches: Iterable[Match]) -> list[Note]:
@@ -83,11 +131,12 @@ def folder_notes(folder: Folder, matches: Iterable[Match]) -> list[Note]:
     written: dict[str, set[str]] = defaultdict(set)
     containers = set[str]()
     for match in matches:
-        parts = match.source.relative_to(folder.base).parts
-        place = [_class_of(part) for part in parts].index(match.class_name or '')
-        below[_class_of(parts[place])].update(parts[place + 1 : place + 2])
-        written[_class_of(parts[place])].add(parts[place])
-        containers.update(filter(_is_container, parts[:place][:1]))
+        above, name, inner = _around_class(folder, match)
+        if match.split and _split_below(inner) == match.split:
+            inner = inner[1:]
+        below[_class_of(name)].update(inner[:1])
+        written[_class_of(name)].add(name)
+        containers.update(filter(_is_container, above[:1]))
     notes = []
     if len(containers) > 1:
         names = ', '.join(sorted(containers))
@@ -100,6 +149,54 @@ def folder_notes(folder: Folder, matches: Iterable[Match]) -> list[Note]:
         notes.append(Note(text))
     alike = sorted(name for name, names in written.items() if len(names) > 1)
     return notes + notes_on('{} classes have folders that differ by blanks', alike)
+
+
+def without_label_maps(
+    folder: Folder, matches: list[Match]
+) -> tuple[list[Match], set[Path]]:
+    """Returns matches without the label maps of other photos of their class, and these
+    maps: a folder in the class's folder, or their own name, says what they are."""
+    photos, others = list[Match](), list[tuple[Match, Path]]()
+    stems: dict[Optional[str], set[str]] = defaultdict(set)
+    for match in matches:
+        path = match.source / match.name
+        _, _, inner = _around_class(folder, match)
+        if has_maps('/'.join(inner)) or is_map_name(path.stem):
+            others.append((match, path))
+        else:
+            photos.append(match)
+            stems[match.class_name].add(plain(path.stem))
+    maps = set[Path]()
+    for match, path in others:
+        if stems[match.class_name].isdisjoint(map(plain, photo_names(path.stem))):
+            photos.append(match)
+        else:
+            maps.add(path)
+    return photos, maps
+
+
+def with_inner_splits(folder: Folder, matches: list[Match]) -> list[Match]:
+    """Returns matches with the splits of folders in those of the classes, if all
+    photos lie in such folders."""
+    splits = [_split_below(_around_class(folder, match)[2]) for match in matches]
+    if None in splits or len(set(splits)) < 2:
+        return matches
+    return [replace(match, split=split) for match, split in zip(matches, splits)]
+
+
+def _split_below(inner: Sequence[str]) -> Optional[str]:
+    """Returns the split of the first folder in the one of a class, or None."""
+    return split_of_name(inner[0]) if inner else None
+
+
+def _around_class(
+    folder: Folder, match: Match
+) -> tuple[Sequence[str], str, Sequence[str]]:
+    """Returns the folders above the one of a photo's class, its name, and the folders
+    in it."""
+    parts = match.source.relative_to(folder.base).parts
+    place = [_class_of(part) for part in parts].index(match.class_name or '')
+    return parts[:place], parts[place], parts[place + 1 :]
 
 
 def _class_of(folder: str) -> str:
@@ -131,19 +228,29 @@ def refuse_other_classes(in_folders: list[Match], in_tables: list[Match]) -> Non
 def match_tables(
     tables: Iterable[Table], folder: Folder, index: PhotoIndex, may_be_of_anything: bool
 ) -> list[Match]:
-    """Photos of the rows of tables; those without classes may be left out.
+    """Returns the photos of the rows of tables; those that do not name a column of
+    classes, such as of photos for a test, are left out beside one that does.
 
     Raises:
-        ValueError: If it is not clear which column of another one has the class.
+        ValueError: If it is not clear which column has the class.
     """
-    matches: list[Match] = []
+    column, named, others = folder.options.column, list[Match](), list[Match]()
+    unclear = list[ValueError]()
     for table in tables:
         try:
-            matches += match_table(table, folder.options.column, index)
+            found = match_table(table, column, index)
+            is_named = one_hot_columns(table) or table.named_columns(
+                column, [*table.rows[0]]
+            )
+            (named if is_named else others).extend(found)
+        except NoClassColumn as error:
+            unclear.append(error)
         except ValueError:
             if not may_be_of_anything:
                 raise
-    return matches
+    if unclear and not (named or may_be_of_anything):
+        raise unclear[0]
+    return named or others
 
 
 def match_table(table: Table, column: Optional[str], index: PhotoIndex) -> list[Match]:

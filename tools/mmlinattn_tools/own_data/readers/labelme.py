@@ -6,10 +6,7 @@ import math
 from itertools import chain
 from typing import Any, Optional
 
-import numpy as np
-from PIL import Image
-
-from ..outlines import Outline, Patch
+from ..outlines import Outline
 from ..records import Annotation, Object
 from .base import (
     AnnotationFile,
@@ -18,10 +15,10 @@ from .base import (
     ellipse,
     make_object,
     make_outline,
+    read_mask,
     stated_size,
 )
 
-LARGEST = 2**28  # pixels of a mask
 POLYGONS = ('polygon', 'rotation', 'oriented_rectangle')
 
 
@@ -80,12 +77,5 @@ def parse_mask(text: str, corner: list[float]) -> Optional[Outline]:
     Raises:
         ValueError: If it is no picture.
     """
-    try:
-        with Image.open(io.BytesIO(base64.b64decode(text))) as image:
-            if image.width * image.height > LARGEST:
-                raise ValueError(f'a mask has {image.width} x {image.height} pixels')
-            pixels = np.array(image.convert('L')) > 0
-    except (OSError, SyntaxError) as error:
-        raise ValueError(f'a mask is no picture: {error}') from error
-    patch = Patch.cut(round(corner[0]), round(corner[1]), pixels)
-    return Outline(patch=patch) if patch else None
+    file = io.BytesIO(base64.b64decode(text))
+    return read_mask(file, round(corner[0]), round(corner[1]))

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Optional
@@ -40,6 +40,9 @@ def read_label_maps(folder: Folder) -> Reading:
     """
     notes: list[Note] = []
     maps = find_label_maps(folder, notes)
+    if not folder.options.masks:
+        of_labelme = folder.labelme_masks()
+        maps = [path for path in maps if path not in of_labelme]
     if not maps or (folder.options.labels and not folder.options.masks):
         reading = read_objects(folder)
         reading.notes = notes + reading.notes
@@ -106,7 +109,7 @@ def png_beside_jpeg(pictures: list[Path]) -> list[Path]:
     jpeg = {path.stem for path in pictures if path.suffix.lower() in JPEG_ENDINGS}
     maps = []
     for path in pictures:
-        names = _photo_names(path.stem, set())
+        names = photo_names(path.stem)
         if path.suffix.lower() == '.png' and not jpeg.isdisjoint(names):
             maps.append(path)
     return maps
@@ -141,14 +144,14 @@ def pair(index: PhotoIndex, maps: list[Path]) -> list[Match]:
     shared = _shared_words(maps)
     matches = []
     for path in maps:
-        names = list(_photo_names(path.stem, shared[path.parent]))
+        names = list(photo_names(path.stem, shared[path.parent]))
         name = next((name for name in names if index.by_stem.get(plain(name))), None)
         name = name or short_names.find(names) or path.stem
         matches.append(index.match(name, path.parent, source=path, label_map=path))
     return matches
 
 
-def _photo_names(stem: str, shared: set[str]) -> Iterator[str]:
+def photo_names(stem: str, shared: Container[str] = ()) -> Iterator[str]:
     """Names that the photo of a label map may have, the likeliest first."""
     words = SEPARATORS.split(stem)
     for end in range(len(words), 0, -1):

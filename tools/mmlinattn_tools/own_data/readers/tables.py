@@ -1,7 +1,7 @@
 """Tables of photos with a box, or a class, in each row."""
 
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,14 +19,20 @@ CLASS_COLUMNS = {
     'species',
     'target',
 }
+NUMBER_COLUMNS = {'classid', 'labelid', 'categoryid'}  # without one of these names
 CORNERS = ('xmin', 'ymin', 'xmax', 'ymax')
 YES, NO = (1.0,), (0.0, -1.0)
 FLAGS = dict(true=1.0, yes=1.0, false=0.0, no=0.0, nan=0.0) | {'': 0.0}
 SPLIT_COLUMNS = ('split', 'subset')
 PHOTO = 'photo'  # the column of the photos' names
+FEW = 2  # rows, which may all have classes of their own
 SEPARATORS = '\t;|, '
 
 Row = dict[str, str]
+
+
+class NoClassColumn(ValueError):
+    """It is not clear which column of a table has the class."""
 
 
 @dataclass(frozen=True)
@@ -45,22 +51,30 @@ class Table:
     names: dict[str, str]
 
     def class_column(self, column: Optional[str], known: Sequence[str] = ()) -> str:
-        """The column that has the classes, beside those that are known.
+        """Returns the column that has the classes, beside those that are known: by its
+        name, or because there is no other.
 
         Raises:
-            ValueError: If it is not clear.
+            NoClassColumn: If it is not clear.
         """
         known = (PHOTO, *SPLIT_COLUMNS, *known)
         others = [name for name in self.rows[0] if name not in known]
-        wanted = {plain_column(column)} if column else CLASS_COLUMNS
-        fitting = [name for name in others if name in wanted]
+        fitting = self.named_columns(column, others)
         fitting = fitting or ([] if column else others)
         if len(fitting) != 1:
-            raise ValueError(
+            raise NoClassColumn(
                 f'{self.path}: which column has the class? --column names one of '
-                f'{", ".join(others)}'
+                f'{", ".join(self.names[name] for name in others)}'
             )
         return fitting[0]
+
+    def named_columns(self, column: Optional[str], others: Sequence[str]) -> list[str]:
+        """Returns the columns whose names say that they have classes."""
+        choices = [CLASS_COLUMNS, NUMBER_COLUMNS]
+        if column:
+            choices = [{plain_column(column)}]
+        found = ([name for name in others if name in wanted] for wanted in choices)
+        return next(filter(None, found), [])
 
 
 def plain_column(name: str) -> str:
@@ -101,11 +115,14 @@ def read_table(path: Path, is_photo: Callable[[str], bool]) -> Optional[Table]:
 def _photo_column(
     rows: Iterable[list[str]], is_photo: Callable[[str], bool]
 ) -> Optional[int]:
-    """The column that names most photos."""
-    counts = Counter[int]()
+    """Returns the column that names most photos; of several, the one with the most
+    different names, because photos may be called by numbers."""
+    cells: dict[int, list[str]] = defaultdict(list)
     for row in rows:
-        counts.update(i for i, cell in enumerate(row) if is_photo(cell))
-    return counts.most_common(1)[0][0] if counts else None
+        for i, cell in enumerate(row):
+            if is_photo(cell):
+                cells[i].append(cell)
+    return max(cells, key=lambda i: (len(cells[i]), len({*cells[i]})), default=None)
 
 
 def _cells(text: str) -> list[list[str]]:
@@ -131,6 +148,7 @@ def read_classes(table: Table, column: Optional[str]) -> list[tuple[Row, str]]:
     Raises:
         ValueError: If it is not clear which column has the class, or a photo has
             several classes.
+        NoClassColumn: If the only column has another value for each of many photos.
     """
     ones = one_hot_columns(table)
     if ones and not column:
@@ -139,6 +157,12 @@ def read_classes(table: Table, column: Optional[str]) -> list[tuple[Row, str]]:
         key = table.class_column(column)
         refuse_one_of_ones(table, key, ones)
         pairs = [(row, ' '.join(row[key].split())) for row in table.rows]
+        is_named = bool(table.named_columns(column, [key]))
+        if not is_named and len({name for _, name in pairs}) == len(pairs) > FEW:
+            raise NoClassColumn(
+                f'{table.path}: which column has the class? {table.names[key]} has '
+                'another value for each photo'
+            )
     return [(row, name) for row, name in pairs if name]
 
 
@@ -148,7 +172,7 @@ def one_hot_columns(table: Table) -> list[str]:
     columns = [
         column for column in table.rows[0] if column not in (PHOTO, *SPLIT_COLUMNS)
     ]
-    if CLASS_COLUMNS.intersection(columns):
+    if (CLASS_COLUMNS | NUMBER_COLUMNS).intersection(columns):
         return []
     ones = [
         column

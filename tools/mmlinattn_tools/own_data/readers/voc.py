@@ -4,9 +4,11 @@ to them, and those of the old LabelMe, of roLabelImg, and of DIOR."""
 import re
 from collections.abc import Sequence
 from itertools import chain
+from pathlib import Path, PureWindowsPath
 from typing import Any, Optional
 from xml.etree.ElementTree import Element
 
+from ..outlines import Outline
 from ..records import Annotation, Object
 from ..texts import as_numbers
 from .base import (
@@ -15,6 +17,7 @@ from .base import (
     bounding_box,
     make_object,
     make_outline,
+    read_mask,
     rotated_rectangle,
     stated_size,
 )
@@ -39,17 +42,31 @@ def read(file: AnnotationFile, classes: ClassNames) -> list[Annotation]:
     root = file.xml
     size = stated_size(root.findtext('size/width'), root.findtext('size/height'))
     elements = list(root.iter('object'))
-    # LabelMe notes what was deleted
-    objects = [item for item in elements if not is_true(item.findtext('deleted'))]
-    deleted = ('deleted',) * (len(elements) - len(objects))
+    kinds = list(map(kind_without_area, elements))
+    objects = [
+        parse_object(element, file.path)
+        for element, kind in zip(elements, kinds)
+        if kind is None
+    ]
     return [
         Annotation(
             root.findtext('filename', ''),
             size,
-            tuple(map(parse_object, objects)),
-            skipped_shapes=deleted,
+            tuple(objects),
+            skipped_shapes=tuple(filter(None, kinds)),
         )
     ]
+
+
+def kind_without_area(element: Element) -> Optional[str]:
+    """Returns what LabelMe's element is if it is no object with an area, or None."""
+    if is_true(element.findtext('deleted')):
+        return 'deleted'
+    polygons = element.findall('polygon')
+    has_box = any(element.find(tag) is not None for tag in ('bndbox', 'robndbox'))
+    if has_box or len(polygons) != 1:
+        return None
+    return {2: 'point', 4: 'line'}.get(len(parse_polygon(polygons[0])))
 
 
 def is_true(flag: Optional[str]) -> bool:
@@ -67,8 +84,12 @@ def parse_rotated(element: Element) -> Sequence[Any]:
     return [corner.text for corner in element]
 
 
-def parse_object(element: Element) -> Object:
-    """The object of an element."""
+def parse_object(element: Element, path: Path) -> Object:
+    """Returns the object of an element of a file.
+
+    Raises:
+        ValueError: If it has no box, no name, or a mask that is not there.
+    """
     corners = [element.findtext(f'bndbox/{key}') for key in CORNERS]
     rotated = element.find('robndbox')
     polygons = [parse_rotated(rotated)] if rotated is not None else []
@@ -77,9 +98,26 @@ def parse_object(element: Element) -> Object:
     return make_object(
         element.findtext('name'),
         bounding_box(corners) if all(corners) else None,
-        make_outline(polygons),
+        make_outline(polygons) or find_mask(element, path),
         is_crowd=is_true(element.findtext('difficult')),
     )
+
+
+def find_mask(element: Element, path: Path) -> Optional[Outline]:
+    """Returns the outline of LabelMe's mask, a picture in a folder Masks.
+
+    Raises:
+        ValueError: If the picture is not there.
+    """
+    # a file must not name a place outside its folders
+    name = PureWindowsPath(element.findtext('segm/mask', '').strip()).name
+    if not name:
+        return None
+    beside = ('Masks' if part == 'Annotations' else part for part in path.parent.parts)
+    for folder in (Path(*beside), path.parent / 'Masks', path.parent):
+        if (folder / name).is_file():
+            return read_mask(folder / name)
+    raise ValueError(f'its mask {name} is not there')
 
 
 def parse_polygon(element: Element) -> list[Any]:
