@@ -39,7 +39,7 @@ def draw_panel(axis: Axes, rows: dict[str, Any], dots: dict[str, Any]) -> None:
     for (label, place), color in zip(dots.items(), COLORS):
         for i, row in enumerate(rows.values()):
             values = shares(row, *place)
-            axis.plot((min(values), max(values)), (i, i), color=color, linewidth=1)
+            axis.plot((min(values), max(values)), (i, i), '-', color=color, linewidth=1)
             text = label if i == 0 else None
             axis.plot(mean(values), i, 'o', color=color, label=text, alpha=0.8)
     axis.axvline(GUESS, color='black', linewidth=0.8, linestyle=':')
