@@ -1539,6 +1539,7 @@ TWICE = 'photos for validation or testing are for training, too'
 CLASSES = {
     'folders': Case({'{name}/{i}.jpg': photo}, notes=(EVERY_FIFTH,)),
     'folders in splits': Case({'{split}/{name}/{i}.jpg': photo}),
+    'splits beside another word': Case({'bbox_{split}/{name}/{i}.jpg': photo}),
     'deep folders': Case({'archive/set/{split}/{name}/{i}.jpg': photo}),
     'folders between': Case({'{split}/images/{name}/day/{i}.jpg': photo}),
     'folders below': Case({'{name}/day/{i}.jpg': photo}),

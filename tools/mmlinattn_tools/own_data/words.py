@@ -45,7 +45,8 @@ SPLIT_WORDS = {
 # words beside a split that mean no class
 NEUTRAL_WORDS = _words(
     """
-    annot annotation annotations annots ann anns coco data dir file files fine gt
+    annot annotation annotations annots ann anns bbox bboxes box boxes coco data dir
+    file files fine gt
     image images img imgs instance instances jpeg jpg label labels list lvis mask
     masks object objects panoptic photo photos picture pictures png segmentation set
     split stuff v voc x y yolo
