@@ -6,11 +6,13 @@ each parameter. Without it, the few kinds that our models start from are here.
 """
 
 import copy
+import math
 import sys
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any, Callable, Union
 
+import torch
 from torch import Tensor, nn
 
 InitConfig = Union[Mapping[str, Any], list[Mapping[str, Any]], None]
@@ -23,7 +25,13 @@ def _constant(weight: Tensor, val: float) -> None:
 def _trunc_normal(
     weight: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0
 ) -> None:
-    nn.init.trunc_normal_(weight, mean, std, a, b)
+    # as MMEngine draws in every version of PyTorch, whose own way has changed
+    def share_below(bound: float) -> float:
+        return (1 + math.erf((bound - mean) / std / math.sqrt(2))) / 2
+
+    with torch.no_grad():
+        weight.uniform_(2 * share_below(a) - 1, 2 * share_below(b) - 1).erfinv_()
+        weight.mul_(std * math.sqrt(2)).add_(mean).clamp_(a, b)
 
 
 def _xavier(weight: Tensor, gain: float = 1.0, distribution: str = 'normal') -> None:
