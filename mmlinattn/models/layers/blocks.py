@@ -120,7 +120,7 @@ class TransformerBlock(BaseModule):
         self.ffn_conv_act = nn.Identity()
         if ffn_conv_act:
             self.ffn_conv_act = build_activation(act_cfg)
-        scales = [nn.Identity(), nn.Identity()]
+        scales: list[nn.Module] = [nn.Identity(), nn.Identity()]
         if layer_scale is not None:
             scales = [LayerScale(embed_dims, scale=layer_scale) for _ in scales]
         self.scale1, self.scale2 = scales
