@@ -78,10 +78,19 @@ EXTRAS = {
     'det': [MMENGINE, 'mmdet>=3.3.0,<4.0.0'],
     'seg': [MMENGINE, 'mmsegmentation>=1.2.2,<2.0.0', 'ftfy', 'regex'],
     'pretrain': [MMENGINE, 'mmpretrain>=1.2.0,<2.0.0'],
+    'timm': ['timm>=1.0'],
+    'data': ['numpy', 'opencv-python', 'pillow', 'pycocotools', 'pyyaml'],
+    'deploy': ['onnx>=1.15', 'onnxruntime>=1.16'],
 }
-EXTRAS['all'] = sorted({req for reqs in EXTRAS.values() for req in reqs})
-EXTRAS['timm'] = [MMENGINE, 'timm>=1.0']
-EXTRAS['deploy'] = ['onnx>=1.15', 'onnxruntime>=1.16']
+
+
+def union(*extras):
+    """The requirements of several extras."""
+    return sorted({requirement for extra in extras for requirement in EXTRAS[extra]})
+
+
+EXTRAS['mm'] = union('det', 'seg', 'pretrain')
+EXTRAS['all'] = union('mm', 'timm', 'data', 'deploy')
 EXTRAS['tests'] = [
     *EXTRAS['deploy'],
     'cityscapesscripts',
@@ -96,7 +105,7 @@ EXTRAS['tests'] = [
 setup(
     name='mmlinattn',
     version=read_version(),
-    description='Linear-attention backbones for MMDetection, '
+    description='Linear-attention backbones for PyTorch, timm, MMDetection, '
     'MMSegmentation and MMPretrain',
     long_description=read_readme(),
     long_description_content_type='text/markdown',
@@ -125,11 +134,11 @@ setup(
     packages=find_packages(include=['mmlinattn', 'mmlinattn.*']),
     package_data={'mmlinattn': ['py.typed']},
     python_requires='>=3.9',
-    # mmengine is needed too, but can't be named here: on the modern stack it
-    # comes as onedl-mmengine, and pip, which can't say "one or the other", would
-    # unpack openmmlab's over it. `mmlinattn.registry` checks for both instead and
-    # says what to install; the extras name openmmlab's. mmcv has several names too, and
-    # a torch that fits is never replaced.
+    # Models, functions and weights need torch alone, and a torch that fits is never
+    # replaced. Registries, configs and tools need MMEngine, which the extras name:
+    # on the modern stack it comes as onedl-mmengine, and pip, which can't say "one or
+    # the other", would unpack openmmlab's over it. `mmlinattn.registry` checks for both
+    # and says what to install. mmcv has several names too.
     install_requires=['torch>=2.1'],
     extras_require=EXTRAS,
     cmdclass={'build_py': BuildPy},

@@ -26,7 +26,6 @@ import common
 import numpy as np
 import onnx
 import torch
-from mmcv.cnn.bricks.scale import LayerScale
 from mmengine.model import revert_sync_batchnorm
 from onnxruntime.transformers.float16 import convert_float_to_float16
 from PIL import Image
@@ -37,6 +36,7 @@ from mmlinattn.deployment.formats import open_onnx
 from mmlinattn.deployment.half import half_scopes, halve_file
 from mmlinattn.deployment.rounding import Rounded
 from mmlinattn.engine import build_model
+from mmlinattn.models.layers.residuals import LayerScale
 from mmlinattn.utils import load_config
 from mmlinattn_tools.cli import Parser
 

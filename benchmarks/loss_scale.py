@@ -24,7 +24,7 @@ from rich.progress import track
 from side_by_side.models import CONFIGS, Detector, detector
 
 from mmlinattn.utils import load_config
-from mmlinattn.utils.quiet import quiet
+from mmlinattn.utils.log import quiet
 
 MODELS = {
     'SOFT++-T': 'soft/mask-rcnn_softpp-t_fpn_1x_coco.py',

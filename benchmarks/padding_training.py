@@ -33,7 +33,7 @@ from mmengine.structures import InstanceData
 from PIL import Image, ImageDraw
 
 import mmlinattn.models  # noqa: F401
-from mmlinattn.utils.quiet import quiet
+from mmlinattn.utils.log import quiet
 
 CLASSES = ('circle', 'square', 'triangle')
 CANVAS = 64

@@ -1,7 +1,8 @@
-"""Linear attention for vision: backbones for the OpenMMLab libraries.
+"""Linear attention for vision: backbones for PyTorch, timm and the OpenMMLab libraries.
 
-Importing the package costs nothing: it imports neither torch, mmengine nor mmcv.
-MMEngine imports ``mmlinattn.registry`` by itself when a config says
+Importing the package costs nothing: it imports no library. Functions, models, weights,
+measures and exports need torch alone; registries, configs, hooks and tools need
+MMEngine, which imports ``mmlinattn.registry`` by itself when a config says
 ``type='mmlinattn.X'``.
 
 No import changes the process, but that names of ours are known to MMEngine and, with
@@ -48,7 +49,7 @@ def check_versions() -> None:
                 raise ImportError(
                     f'{needs}, but {name} {version} is installed. Try: {hint}'
                 )
-        # Only the models need mmcv. A source tree on PYTHONPATH has no metadata.
+        # Nothing needs mmcv. A source tree on PYTHONPATH has no metadata.
         if module == 'mmengine' and not versions and find_spec(module) is None:
             raise ImportError(
                 f'{needs}, but none of {", ".join(names)} is installed. Try: {hint}'

@@ -4,11 +4,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-import yaml
-
 import mmlinattn
-
-from .utils import register_config_scopes
 
 
 @cache
@@ -26,8 +22,11 @@ def register() -> None:
 
     Raises:
         FileNotFoundError: If the package has no configs.
+        ImportError: If MMEngine is missing.
     """
-    from .weights import add_file_scheme  # it imports torch
+    # MMEngine's: the names of models are read without it
+    from .utils.config import register_config_scopes
+    from .weights.loaders import add_file_scheme
 
     register_config_scopes()
     add_file_scheme()
@@ -52,10 +51,10 @@ def find_folder() -> Path:
 
 def read_addresses(folder: Path) -> dict[str, str]:
     """Addresses of public weights by the models' names, from the lines of the
-    metafiles: all of their YAML would take a second."""
+    metafiles: all of their YAML would take a second, and a library."""
     addresses, name = {}, ''
-    index = yaml.safe_load((folder / 'model-index.yml').read_text('utf-8'))
-    for path in index['Import']:
+    index = (folder / 'model-index.yml').read_text('utf-8').splitlines()
+    for path in (line.strip(' -') for line in index if line.endswith('.yml')):
         for line in (folder / path).read_text('utf-8').splitlines():
             key, _, value = line.strip(' -').partition(': ')
             if key == 'Name':

@@ -6,6 +6,7 @@ found from mmengine, mmdet, mmseg and mmpretrain without any import.
 
 from collections.abc import Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Optional
 
 import mmlinattn
@@ -13,6 +14,8 @@ import mmlinattn
 mmlinattn.check_versions()
 
 from mmengine import registry as roots  # noqa: E402
+
+from . import parts  # noqa: E402
 
 # classes whose bases belong to libraries that not everyone has, and where they are
 NAMED_LATER = {
@@ -22,7 +25,14 @@ NAMED_LATER = {
 
 
 class ModelRegistry(roots.Registry):
-    """A registry that imports some classes when they are asked for."""
+    """Our table of classes as a registry, which imports some when they are asked for.
+
+    What is registered here is known to :mod:`mmlinattn.parts`, and the other way round.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._module_dict = parts.CLASSES
 
     def get(self, key: str) -> Optional[type]:
         name = str(key).rpartition('.')[2]
@@ -32,41 +42,25 @@ class ModelRegistry(roots.Registry):
 
 
 MODELS = ModelRegistry(
-    'model', parent=roots.MODELS, scope='mmlinattn', locations=['mmlinattn.models']
+    'model',
+    parent=roots.MODELS,
+    scope=parts.SCOPE,
+    # norms and activations of mmcv are parts of configs
+    locations=['mmlinattn.models', *(['mmcv.cnn'] if find_spec('mmcv') else [])],
 )
 HOOKS = roots.Registry(
-    'hook', parent=roots.HOOKS, scope='mmlinattn', locations=['mmlinattn.engine']
+    'hook', parent=roots.HOOKS, scope=parts.SCOPE, locations=['mmlinattn.engine']
 )
 OPTIM_WRAPPER_CONSTRUCTORS = roots.Registry(
     'optimizer wrapper constructor',
     parent=roots.OPTIM_WRAPPER_CONSTRUCTORS,
-    scope='mmlinattn',
+    scope=parts.SCOPE,
     locations=['mmlinattn.engine'],
 )
 
 
-def in_scope(cfg: Mapping[str, Any]) -> dict[str, Any]:
-    """A config with the class in place of a name that scope ``mmlinattn`` knows,
-    whatever the default scope is.
-
-    The default scope of a run is that of its task (mmdet, mmseg, ...). It stays: all
-    threads share it, and another one may be building a model.
-    """
-    cfg = {key: value for key, value in cfg.items() if key != '_scope_'}
-    name = cfg.get('type')
-    if isinstance(name, str):
-        cfg['type'] = MODELS.get(name) or name
-    return cfg
-
-
 def build_model(cfg: Mapping[str, Any], **kwargs: Any) -> Any:
-    """Builds a part of one of our models, in scope ``mmlinattn``. The entries of the
-    config override ``kwargs``, which the enclosing model knows.
-
-    Raises:
-        KeyError: If there is no class of this name.
-    """
-    cfg = in_scope(cfg)
-    if isinstance(cfg.get('type'), str):
-        raise KeyError(f'{cfg["type"]} is not in the mmlinattn::model registry')
-    return MODELS.build({**kwargs, **cfg})
+    """Build one of our models or a part of one, whatever the default scope is: see
+    :func:`mmlinattn.parts.build_model`."""
+    MODELS.import_from_location()
+    return parts.build_model(cfg, **kwargs)

@@ -27,9 +27,9 @@ from torch.nn.functional import dropout
 from . import hub, models
 from .functional import to_map, to_tokens
 from .functional.tracing import ceil_div
-from .registry import build_model
+from .parts import build_model
 from .timm_names import FAMILIES, MODELS, family_of
-from .utils.quiet import quiet
+from .utils.log import quiet
 from .weights import load_pretrained
 
 # of parameters with axes; vectors have no weight decay in timm
@@ -155,7 +155,7 @@ class TimmModel(nn.Module):
         self.head = nn.ModuleDict()
         self.reset_classifier(num_classes, global_pool)
         if not next(model.parameters()).is_meta:
-            with quiet():  # MMEngine prints every parameter
+            with quiet():  # MMEngine, if it is loaded, logs every parameter
                 for part in filter(None, (model, self.neck)):
                     part.init_weights()
         if dtype is not None:

@@ -7,7 +7,7 @@ import torch
 
 from mmlinattn.models import BaseBackbone, IsotropicTransformer, TransformerBlock
 from mmlinattn.models.backbones.presets import PresetTransformer
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import CLASSES, build_model
 
 PYRAMID = dict(embed_dims=[8, 16, 24, 32], depths=[1, 2, 1, 1], num_heads=[1, 2, 3, 4])
 PRESET = dict(embed_dims=8, depths=[2, 1, 1, 1], num_heads=[2, 2, 4, 4])
@@ -22,7 +22,7 @@ OPTIONS = {
 }
 KINDS = {
     name: kind
-    for name, kind in MODELS.module_dict.items()
+    for name, kind in CLASSES.items()
     if issubclass(kind, BaseBackbone) and kind.__module__.startswith('mmlinattn.')
 }
 
@@ -74,7 +74,7 @@ def has_cls_token(model):
 
 def build(name, **options):
     """A backbone whose every parameter matters, in eval mode."""
-    model = MODELS.build({**CASES[name], **options})
+    model = build_model({**CASES[name], **options})
     before = list(model.parameters())
     model.init_weights()
     # MMEngine refuses models that replace them
@@ -87,7 +87,7 @@ def build(name, **options):
 
 def build_like(model, name, **options):
     """A backbone with another one's weights, and the names it lacks."""
-    other = MODELS.build({**CASES[name], **options}).eval()
+    other = build_model({**CASES[name], **options}).eval()
     missing, unexpected = other.load_state_dict(model.state_dict(), False)
     return other, missing, unexpected
 

@@ -9,18 +9,18 @@ import pytest
 from loading import ROOT
 
 from mmlinattn import models
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import CLASSES
 
 pytestmark = pytest.mark.openmmlab
 
 PACKAGE = ROOT / 'mmlinattn'
 MADE_UP = """
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from .base import ProjectedAttention
 
 
-@MODELS.register_module()
+@register
 class MadeUpAttention(ProjectedAttention):
     pass
 """
@@ -99,7 +99,7 @@ def test_registered_models_are_attributes():
     """A file is enough: it needs no line in ``mmlinattn/models/__init__.py``."""
     ours = {
         name: kind
-        for name, kind in MODELS.module_dict.items()
+        for name, kind in CLASSES.items()
         if re.match(r'mmlinattn.models.(attentions|backbones|necks)', kind.__module__)
     }
     assert len(ours) > 30

@@ -1,6 +1,5 @@
 """The built and installed package, and the cost of importing it."""
 
-import importlib
 import os
 import re
 import shutil
@@ -17,7 +16,6 @@ import pytest
 from loading import ROOT, run_command
 
 import mmlinattn
-import mmlinattn.models
 
 pytestmark = pytest.mark.modern_full
 
@@ -88,7 +86,7 @@ def test_install_leaves_torch_and_mm_libraries_alone(wheel):
     needs = metadata.get_all('Requires-Dist')
     assert [x for x in needs if 'extra' not in x] == ['torch>=2.1']
     assert 'mmcv' not in ' '.join(needs)
-    extras = {'det', 'seg', 'pretrain', 'all', 'deploy', 'tests', 'timm'}
+    extras = {'all', 'data', 'deploy', 'det', 'mm', 'pretrain', 'seg', 'tests', 'timm'}
     assert set(metadata.get_all('Provides-Extra')) == extras
 
 
@@ -172,12 +170,6 @@ def test_numpy_beside_torch(installed, numpy, torch, fits):
     refusal = pytest.raises(ImportError, match=f'numpy {numpy} .*torch {torch[:5]}')
     with nullcontext() if fits else refusal:
         mmlinattn.check_numpy()
-
-
-def test_models_name_missing_mmcv(monkeypatch):
-    monkeypatch.setitem(sys.modules, 'mmcv', None)
-    with pytest.raises(ImportError, match='needs mmcv 2, .* mmcv-lite is enough: pip'):
-        importlib.reload(mmlinattn.models)
 
 
 def test_the_address_of_the_code_is_one():

@@ -8,6 +8,7 @@ import timm
 import torch
 from mmengine.registry import MODELS, DefaultScope
 from our_configs import ENTRIES, load
+from timm_miniatures import small
 
 import mmlinattn.timm as ours
 from mmlinattn.weights import convert_back
@@ -21,23 +22,6 @@ OTHERS = ['soft_tiny_norm', 'softpp_tiny_linear', 'swin_tiny_elfatt']
 OTHERS += ['cswin_tiny_local', 'ravlt_tiny', 'mavit_tiny', 'hvittt_tiny', 'vssd_micro']
 SELDOM = [pytest.param(name, marks=pytest.mark.full) for name in OTHERS]
 NAMES = pytest.mark.parametrize('name', SMALL + SELDOM)
-PYRAMID = dict(embed_dims=[8, 16, 24, 32], depths=[1, 1, 2, 1], num_heads=[1, 2, 3, 4])
-PRESET = dict(embed_dims=8, depths=[2, 1, 1, 1], num_heads=[2, 2, 4, 4])
-PLAIN = dict(embed_dims=24, num_layers=4, num_heads=3)
-ARCHS = dict(
-    swin=PRESET,
-    cswin=PRESET,
-    deit=PLAIN,
-    cait=dict(PLAIN, num_class_layers=1),
-    vittt=PLAIN,
-)
-
-
-def small(name):
-    """Options of the backbone for a miniature."""
-    family = name.partition('_')[0]
-    depth = dict(num_layers=4) if family == 'deit' else {}
-    return dict(arch=ARCHS.get(family, PYRAMID), **depth)
 
 
 def create(name, **options):

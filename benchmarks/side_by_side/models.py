@@ -114,7 +114,7 @@ def initialized(model):
     """A model with the weights that training starts from."""
     if next(model.parameters()).is_meta:
         return model  # it has sizes only
-    from mmlinattn.utils.quiet import quiet
+    from mmlinattn.utils.log import quiet
 
     with quiet():  # MMEngine prints every parameter
         model.init_weights()

@@ -16,7 +16,7 @@ import yaml
 
 from mmlinattn.engine.preflight import build_model
 from mmlinattn.utils import load_config
-from mmlinattn.utils.quiet import quiet
+from mmlinattn.utils.log import quiet
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / 'docs/flops.md'

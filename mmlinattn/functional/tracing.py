@@ -83,6 +83,15 @@ def is_transformed() -> bool:
     return not is_traced() and bindings._are_functorch_transforms_active()
 
 
+def can_read_values(x: Tensor) -> bool:
+    """True where a branch may depend on the values of a tensor: outside of recordings,
+    ``torch.func`` and the capture of a CUDA graph, if the tensor has values (on the
+    device meta, it has none)."""
+    if is_traced() or is_transformed() or x.is_meta:
+        return False
+    return not (x.is_cuda and torch.cuda.is_current_stream_capturing())
+
+
 def ceil_div(size: Any, divisor: Any) -> Any:
     """``size / divisor`` rounded up, of a size that may be a symbol.
 

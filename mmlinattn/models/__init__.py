@@ -1,17 +1,10 @@
 """Backbones, attentions, necks and their layers. An import here registers a class."""
 
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import iter_modules
 
-from mmlinattn import registry as registry  # says first which versions do not fit
-
-if find_spec('mmcv') is None:
-    raise ImportError(
-        'mmlinattn.models needs mmcv 2, for which mmcv-lite is enough: pip install '
-        "'mmcv-lite>=2.0.0,<2.2.0' (with the onedl packages: pip install onedl-mmcv)"
-    )
+from mmlinattn.parts import CLASSES
 
 from .attentions.agent import AgentAttention as AgentAttention
 from .attentions.base import BaseAttention as BaseAttention
@@ -90,7 +83,7 @@ def _import_rooms() -> None:
     for room in ('attentions', 'backbones', 'necks'):
         for _, file, _ in iter_modules([str(Path(__file__).parent / room)]):
             modules.add(import_module(f'{__name__}.{room}.{file}').__name__)
-    for name, kind in registry.MODELS.module_dict.items():
+    for name, kind in CLASSES.items():
         if kind.__module__ in modules:
             globals().setdefault(name, kind)
 

@@ -1,5 +1,16 @@
-from mmlinattn import registry as registry  # says first which versions do not fit
+"""Reads and checks configs, and writes files whole."""
 
-from .config import check_file, load_config, register_config_scopes
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .config import check_file, load_config, register_config_scopes
 
 __all__ = ['check_file', 'load_config', 'register_config_scopes']
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a function when it is used: configs need MMEngine, files do not."""
+    if name not in __all__:
+        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+    return getattr(import_module('.config', __name__), name)

@@ -9,11 +9,13 @@ from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, distribution
 from typing import Any, Optional
 
-from mmengine.config import Config
-from mmengine.config.utils import MODULE2PACKAGE
-from mmengine.utils import get_installed_path
-
 import mmlinattn
+
+mmlinattn.check_versions()
+
+from mmengine.config import Config  # noqa: E402
+from mmengine.config.utils import MODULE2PACKAGE  # noqa: E402
+from mmengine.utils import get_installed_path  # noqa: E402
 
 SCOPE = 'mmlinattn'
 # keys that MMEngine and the tools read, besides the arguments of a runner

@@ -6,6 +6,8 @@ from pathlib import Path
 from types import FrameType
 
 _PACKAGE = Path(__file__).resolve().parents[1]
+# it calls the classes that a config names, with the options of the config
+_BUILDER = 'mmlinattn.parts'
 # of what Python raises by itself where code is wrong
 _KINDS = (
     AssertionError,
@@ -34,6 +36,8 @@ def is_own_fault(error: BaseException, *folders: Path) -> bool:
     if not frames:
         return False
     frame, line = frames[-1]
+    if frame.f_globals.get('__name__') == _BUILDER:
+        return False
     return _is_in(frame, _PACKAGE, *folders) and not _raises(frame, line)
 
 

@@ -1,8 +1,7 @@
 """Recognizes, converts and loads checkpoints, and accounts for every key.
 
 This package lies below the models. It works on given files, state dicts and modules,
-and imports torch, MMEngine and the registry, never `mmlinattn.models`, because
-backbones import it.
+and imports torch, never `mmlinattn.models`, because backbones import it.
 
 A checkpoint is read, recognized, renamed, fitted and loaded, in this order. Modules:
 `files` and `addresses` read and write, and nothing else; `unpickler` reads without
@@ -12,11 +11,17 @@ whole models; `fitting` compares a checkpoint with a model; `transfer` chooses w
 backbone starts from; `pretrained` loads.
 """
 
-from .addresses import DownloadError, add_file_scheme, load_safely, read_checkpoint
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .addresses import DownloadError, read_checkpoint
 from .conversion import convert, convert_back, find_state_dict, recognize
 from .files import read_file, write_file
 from .fitting import Fit, fit
 from .pretrained import load_pretrained
+
+if TYPE_CHECKING:
+    from .loaders import add_file_scheme, load_safely
 
 __all__ = [
     'DownloadError',
@@ -33,3 +38,10 @@ __all__ = [
     'recognize',
     'write_file',
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports what changes MMEngine's loaders when it is used: it needs MMEngine."""
+    if name not in ('add_file_scheme', 'load_safely'):
+        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+    return getattr(import_module('.loaders', __name__), name)

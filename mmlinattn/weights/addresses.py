@@ -6,41 +6,19 @@ server: https://HOST/f/1234/?dl=1#/NAME.pth.
 
 import hashlib
 import re
-from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Optional
 from urllib.error import URLError
 from urllib.parse import unquote, urlparse
 
 import torch
-from mmengine.dist import barrier, get_dist_info, is_distributed
-from mmengine.fileio import get_local_path
-from mmengine.runner import CheckpointLoader
-from mmengine.runner.checkpoint import (
-    _get_mmengine_home,
-    get_deprecated_model_names,
-    get_external_models,
-    get_mmcls_models,
-    get_torchvision_models,
-)
 
 from .files import read_file
-from .rows import inside
 
 FILE = 'file://'
 TIMM = 'timm://'
 WEB = ('http://', 'https://')
-NAMED = r'https?://\S+#/'  # a pattern for MMEngine
-# names of models, which MMEngine looks up in tables of addresses
-TABLES = {
-    'torchvision://': get_torchvision_models,
-    'modelzoo://': get_torchvision_models,
-    'open-mmlab://': get_external_models,
-    'openmmlab://': get_external_models,
-    'mmcls://': get_mmcls_models,
-}
-# patterns of file systems that MMEngine reads
-REMOTE = (r'(\S+\:)?s3://', r'(\S+\:)?petrel://', 'pavi://')
+CHOICE = f'give a path, {FILE}PATH, http(s)://ADDRESS or {TIMM}MODEL'
 # names that files of many models have
 COMMON = re.compile(
     r'(pytorch_)?model|weights|checkpoint|best|last|latest|(epoch|iter)_\d+'
@@ -71,8 +49,6 @@ def read_checkpoint(
     """
     if address.startswith(TIMM):
         return read_timm(address, name)
-    if address.startswith(tuple(TABLES)):
-        return read_by_name(address, name, trust)
     if address.startswith(WEB):
         return read_file(download(address, name), name, trust)
     if address.startswith(FILE):
@@ -80,13 +56,13 @@ def read_checkpoint(
     if '://' not in address:
         return read_file(address, name, trust)
     try:
-        with get_local_path(address) as path:
-            return read_file(path, name, trust)
-    except Exception as error:  # from any of MMEngine's file systems
+        # when it is needed: it imports MMEngine
+        loaders = import_module('.loaders', __package__)
+    except ImportError as error:
         raise ValueError(
-            f'{name}={address!r} cannot be read ({error}): give a path, '
-            f'{FILE}PATH, http(s)://ADDRESS or {TIMM}MODEL'
+            f'{name}={address!r} cannot be read ({error}): {CHOICE}'
         ) from error
+    return loaders.read_by_mmengine(address, name, trust)
 
 
 class DownloadError(ConnectionError):
@@ -121,9 +97,9 @@ def download(address: str, name: str) -> str:
     if not named and (COMMON.fullmatch(path.stem) or not path.is_file()):
         folder /= hashlib.sha256(address.encode()).hexdigest()[:8]
         path = folder / file_name
-    rank, _ = get_dist_info()
-    if is_distributed() and rank:
-        barrier()
+    rank, world_size = rank_and_world_size()
+    if rank:
+        torch.distributed.barrier()
     try:
         if not path.is_file():
             folder.mkdir(parents=True, exist_ok=True)
@@ -134,9 +110,17 @@ def download(address: str, name: str) -> str:
         reason = str(getattr(error, 'reason', error))
         raise DownloadError(name, address, reason) from error
     finally:
-        if is_distributed() and not rank:
-            barrier()
+        if not rank and world_size > 1:
+            torch.distributed.barrier()
     return str(path)
+
+
+def rank_and_world_size() -> tuple[int, int]:
+    """The number of this process, and how many there are."""
+    distributed = torch.distributed
+    if not (distributed.is_available() and distributed.is_initialized()):
+        return 0, 1
+    return distributed.get_rank(), distributed.get_world_size()
 
 
 def read_timm(address: str, name: str) -> dict:
@@ -152,56 +136,3 @@ def read_timm(address: str, name: str) -> dict:
         return timm.create_model(model, pretrained=True).state_dict()
     except Exception as error:  # from any of the libraries that timm downloads with
         raise DownloadError(name, address, str(error).split('\n')[0]) from error
-
-
-def read_by_name(address: str, name: str, trust: bool) -> dict:
-    """Weights that MMEngine knows by name; from mmcls, a classifier's backbone."""
-    scheme, separator, model = address.partition('://')
-    known = TABLES[scheme + separator]()
-    model = get_deprecated_model_names().get(model, model)
-    if model not in known:
-        raise ValueError(f'{name}={address!r}: {scheme} has no such model')
-    place = known[model]
-    if '://' not in place:  # of a table of the user's own
-        place = str(Path(_get_mmengine_home(), place))
-    try:
-        loaded = read_checkpoint(place, name, trust)
-    except DownloadError as error:
-        raise DownloadError(name, address, error.reason) from error
-    if scheme != 'mmcls':
-        return loaded
-    return dict(state_dict=inside(loaded.get('state_dict', loaded), 'backbone.'))
-
-
-def load_from_file(address: str, map_location: Any = None) -> dict:
-    """MMEngine's loaders with :func:`read_checkpoint`: what a file holds, as it is.
-    Tensors stay on the CPU, from where a model copies them."""
-    return read_checkpoint(address)
-
-
-def add_file_scheme() -> None:
-    """Let MMEngine's load_from take file:// addresses, and web addresses with a file's
-    name behind `#/`, unless another library does."""
-    for scheme in (FILE, NAMED):
-        with suppress(KeyError):
-            CheckpointLoader.register_scheme(scheme, load_from_file)
-
-
-def load_safely(known: Optional[dict[str, dict]] = None) -> None:
-    """Let every checkpoint of this process go through :func:`read_checkpoint`.
-
-    This is for programs, not for libraries: it replaces MMEngine's own loaders, so
-    load_from, resume and 'Pretrained' of any module run no code that is hidden in a
-    file.
-
-    Args:
-        known: Contents of files that were read before, by address. Each is handed on
-            once, instead of reading its file again.
-    """
-    read = dict(known or {})
-
-    def load_from_file(address: str, map_location: Any = None) -> dict:
-        return read.pop(address, None) or read_checkpoint(address)
-
-    schemes = ['', FILE, NAMED, TIMM, *WEB, *TABLES, *REMOTE]
-    CheckpointLoader.register_scheme(schemes, load_from_file, force=True)

@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Callable, NamedTuple, Optional
 
-from mmengine.logging import print_log
 from torch import nn
+
+from mmlinattn.utils.log import log
 
 from .addresses import read_checkpoint
 from .conversion import OURS, PREFIX, name_weights, shortlist
@@ -137,7 +138,7 @@ def report(model: nn.Module, comparison: Comparison, checkpoint: str) -> None:
         )
     is_other = replaced or deeper or comparison.resized or comparison.adapted
     level = logging.WARNING if is_other else logging.INFO
-    print_log('; '.join(lines), 'current', level)
+    log('; '.join(lines), level)
 
 
 def describe_entries(

@@ -23,6 +23,7 @@ REBUILDERS = (
     '_rebuild_tensor_v2',
     '_rebuild_meta_tensor_no_storage',
 )
+CONFIG = 'mmengine.config.config.ConfigDict'
 BUFFER = 'mmengine.logging.history_buffer.HistoryBuffer'
 # methods that are part of a written HistoryBuffer
 STATISTICS = ('current', 'max', 'mean', 'min')
@@ -43,7 +44,7 @@ ALLOWED = {
     'collections.defaultdict',
     *(f'builtins.{name}' for name in ('dict', 'int', 'float', 'list', 'str', 'tuple')),
     # the state of a loss and of a config
-    'mmengine.config.config.ConfigDict',
+    CONFIG,
     BUFFER,
     *(f'{BUFFER}.{name}' for name in STATISTICS),
     'numpy.dtype',
@@ -73,6 +74,21 @@ STAND_INS = {
     'torch.UntypedStorage': UNTYPED,
     'torch.storage.UntypedStorage': UNTYPED,
     'numpy.ndarray': ARRAY,
+}
+
+
+class HistoryBuffer:
+    """Stands for MMEngine's record of a scalar where MMEngine is not installed, without
+    its statistics."""
+
+    __module__ = BUFFER.rpartition('.')[0]
+    current = max = mean = min = None
+
+
+OF_MMENGINE = {
+    CONFIG: Options,
+    BUFFER: HistoryBuffer,
+    **{f'{BUFFER}.{name}': None for name in STATISTICS},
 }
 
 
@@ -149,7 +165,12 @@ class Unpickler(CheckedUnpickler):
             return self.reconstruct
         if not is_allowed(module, name):
             raise ForbiddenClass(f'{module}.{name}')
-        return super().find_class(module, name)
+        try:
+            return super().find_class(module, name)
+        except ModuleNotFoundError:
+            if f'{module}.{name}' not in OF_MMENGINE:
+                raise
+            return OF_MMENGINE[f'{module}.{name}']
 
     def reconstruct(self, kind: Any, shape: Any, dtype: Any) -> Any:
         """The empty array, as which every array of NumPy begins in a pickle."""

@@ -117,7 +117,7 @@ def test_weights_fit(name, starts, monkeypatch):
     official, _ = convert_back(weights, family)
     said = []
     monkeypatch.setattr(pretrained, 'read_checkpoint', lambda *_, **__: official)
-    monkeypatch.setattr(pretrained, 'print_log', lambda text, *_: said.append(text))
+    monkeypatch.setattr(pretrained, 'log', lambda text, *_: said.append(text))
     load_pretrained(meta_model(name).backbone, 'official.pth')
     assert ('STARTS from' in said[0]) == (own != theirs)
     # depths of CSWin are the same

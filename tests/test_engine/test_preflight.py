@@ -16,7 +16,7 @@ from torch.utils.data import IterableDataset
 
 from mmlinattn.engine.preflight import check_channels, check_data, find_head
 from mmlinattn.models import SwinTransformer
-from mmlinattn.utils.quiet import quiet
+from mmlinattn.utils.log import quiet
 
 
 class Data(list):

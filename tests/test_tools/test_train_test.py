@@ -32,7 +32,7 @@ from mmlinattn.engine import PretrainedBackboneHook
 from mmlinattn.engine.preflight import build_model
 from mmlinattn.models import SOFT
 from mmlinattn.utils import load_config
-from mmlinattn.weights import addresses, convert_back
+from mmlinattn.weights import addresses, convert_back, loaders
 
 TOOLS = ROOT / 'tools'
 DETECTOR = """
@@ -772,7 +772,7 @@ def test_weights_of_a_stock_config_that_cannot_be_had(
     monkeypatch.setenv('no_proxy', '*')
     monkeypatch.setattr(torch.hub, '_hub_dir', str(world / 'hub'))
     table = dict(resnet18=NOWHERE)
-    monkeypatch.setitem(addresses.TABLES, 'torchvision://', lambda: table)
+    monkeypatch.setitem(loaders.TABLES, 'torchvision://', lambda: table)
 
     def make_runner(cfg):
         def train():

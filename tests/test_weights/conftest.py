@@ -66,10 +66,10 @@ def said(monkeypatch):
     """The log, as pairs of a level and a text."""
     lines = []
 
-    def keep(text, logger=None, level=logging.INFO):
+    def keep(text, level=logging.INFO):
         lines.append((level, text))
 
-    monkeypatch.setattr(pretrained, 'print_log', keep)
+    monkeypatch.setattr(pretrained, 'log', keep)
     return lines
 
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 from mmengine.runner import CheckpointLoader, load_checkpoint
 
-from mmlinattn.weights import add_file_scheme, addresses, load_safely, read_checkpoint
+from mmlinattn.weights import add_file_scheme, load_safely, loaders, read_checkpoint
 
 WEIGHTS = {'a': torch.arange(6.0)}
 
@@ -144,7 +144,7 @@ def safe():
 @pytest.mark.parametrize('scheme', ['torchvision', 'open-mmlab', 'openmmlab', 'mmcls'])
 def test_models_by_name_are_loaded_safely(safe, path, server, monkeypatch, scheme):
     monkeypatch.setitem(
-        addresses.TABLES, f'{scheme}://', lambda: dict(model=f'{server}/x.pth')
+        loaders.TABLES, f'{scheme}://', lambda: dict(model=f'{server}/x.pth')
     )
     model = torch.nn.Linear(1, 1)
     prefix = 'backbone.' if scheme == 'mmcls' else ''
@@ -156,8 +156,8 @@ def test_models_by_name_are_loaded_safely(safe, path, server, monkeypatch, schem
 
 
 def test_load_safely(safe, path, server):
-    loaders = CheckpointLoader._schemes.values()
-    assert {loader.__module__ for loader in loaders} == {'mmlinattn.weights.addresses'}
+    schemes = CheckpointLoader._schemes.values()
+    assert {loader.__module__ for loader in schemes} == {'mmlinattn.weights.loaders'}
     torch.save(dict(WEIGHTS, hidden=Fraction(1, 3)), path)
     for address in (str(path), path.as_uri(), f'{server}/x.pth'):
         with pytest.raises(ValueError, match='a fractions.Fraction'):

@@ -51,7 +51,7 @@ from mmlinattn.engine.preflight import build_model, error_in
 from mmlinattn.utils import load_config
 from mmlinattn.utils.faults import is_own_fault
 from mmlinattn.utils.files import DRAFTS
-from mmlinattn.utils.quiet import quiet
+from mmlinattn.utils.log import quiet
 from mmlinattn.weights import load_safely
 from mmlinattn_tools.figures import save
 from mmlinattn_tools.photo_files import find_photos, is_done, read_record

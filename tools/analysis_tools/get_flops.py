@@ -41,7 +41,7 @@ from torch import nn
 
 from mmlinattn.analysis import FlopCount, count_flops
 from mmlinattn.engine.preflight import error_in
-from mmlinattn.utils.quiet import quiet
+from mmlinattn.utils.log import quiet
 
 Shape = tuple[int, int]  # height and width
 ATTENTION_KINDS = ('softmax_attention', 'gaussian_kernel', 'pseudo_inverse')

@@ -57,7 +57,7 @@ from mmlinattn.deployment import (
 )
 from mmlinattn.models.backbones.base import MIN_SIDE
 from mmlinattn.utils.faults import is_own_fault
-from mmlinattn.utils.quiet import quiet
+from mmlinattn.utils.log import quiet
 from mmlinattn_tools.screen import NO_SCORE
 
 SIDE = cli.number(int, MIN_SIDE, 2**16)

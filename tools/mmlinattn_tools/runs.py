@@ -36,7 +36,7 @@ from mmlinattn.engine import (
     read_photos,
 )
 from mmlinattn.utils.config import load_config
-from mmlinattn.utils.quiet import quiet
+from mmlinattn.utils.log import quiet
 from mmlinattn.weights import DownloadError, Fit, fit, load_safely, read_checkpoint
 
 from .label_files import changed_files

@@ -12,8 +12,8 @@ from mmengine.registry import MODELS, DefaultScope
 from torch import nn
 
 from mmlinattn.utils.faults import is_own_fault
+from mmlinattn.utils.log import quiet
 from mmlinattn.utils.options import explain, is_in
-from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import DownloadError
 
 from .maps import check_channels, check_levels

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from mmlinattn.models.backbones.base import BaseBackbone
-from mmlinattn.utils.quiet import quiet
+from mmlinattn.utils.log import quiet
 
 from .classifiers import check_classifier
 

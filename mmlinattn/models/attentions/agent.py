@@ -5,7 +5,7 @@ from typing import Any, Optional
 from torch import Tensor, nn
 
 from mmlinattn.functional import agent_attention, square_side, unflatten
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from ..layers.positions import learned_table, resize_map
 from ..layers.types import HW
@@ -60,7 +60,7 @@ class AgentBias(nn.Module):
                 state_dict[f'{prefix}{name}'] = resize_map(stored, own.shape[2:])
 
 
-@MODELS.register_module()
+@register
 class AgentAttention(ProjectedAttention):
     """Softmax attention through a few agents, which are pooled queries (*Agent
     Attention: On the Integration of Softmax and Linear Attention*, arXiv

@@ -3,7 +3,6 @@
 from typing import Any, Optional
 
 import torch
-from mmengine.model import BaseModule
 from torch import Tensor, nn
 
 from mmlinattn.functional import attn_scale, unflatten
@@ -11,6 +10,7 @@ from mmlinattn.functional.precision import autocast_disabled
 from mmlinattn.functional.tracing import is_exported
 
 from ..layers.depthwise import DepthwiseConv
+from ..layers.initialization import BaseModule
 from ..layers.types import HW
 
 
@@ -32,7 +32,7 @@ class BaseAttention(BaseModule):
         num_heads (int): Heads h, a divisor of C.
         attn_scale (bool): Learns one AttnScale factor per head, which starts at 0.
             Its mean is taken over all keys that a query sees.
-        init_cfg (dict, optional): Initialization of MMEngine.
+        init_cfg (dict, optional): Initial values, as in MMEngine.
 
     Raises:
         ValueError: If ``num_heads`` does not divide ``embed_dims``.

@@ -7,14 +7,14 @@ from torch import Tensor, nn
 
 from mmlinattn.functional import local_attention
 from mmlinattn.functional.blocks import Sides
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from ..layers.depthwise import DepthwiseConv
 from ..layers.types import HW
 from .base import ProjectedAttention, check_count
 
 
-@MODELS.register_module()
+@register
 class CrossShapedWindowAttention(ProjectedAttention):
     """Softmax attention in stripes: vertical ones for the first half of the
     heads, horizontal ones for the other (*CSWin Transformer: A General Vision

@@ -3,13 +3,13 @@
 from torch import Tensor
 
 from mmlinattn.functional import efficient_attention
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from ..layers.types import HW
 from .base import ProjectedAttention
 
 
-@MODELS.register_module()
+@register
 class EfficientAttention(ProjectedAttention):
     """Softmax over the channels of queries and over the tokens of keys
     (*Efficient Attention: Attention with Linear Complexities*, arXiv

@@ -6,14 +6,14 @@ import torch
 from torch import Tensor, nn
 
 from mmlinattn.functional import elfatt_attention, square_side
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from ..layers.depthwise import DepthwiseConv
 from ..layers.types import HW
 from .base import ProjectedAttention
 
 
-@MODELS.register_module()
+@register
 class ELFATT(ProjectedAttention):
     """A global and a local half side by side (*ELFATT: Efficient Linear Fast
     Attention for Vision Transformers*, arXiv 2501.06098).

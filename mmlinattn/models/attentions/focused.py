@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad, softplus
 
 from mmlinattn.functional import focused_linear_attention, unflatten
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from ..layers.depthwise import DepthwiseConv
 from ..layers.positions import PositionTable
@@ -15,7 +15,7 @@ from ..layers.types import HW
 from .base import ProjectedAttention, check_count
 
 
-@MODELS.register_module()
+@register
 class FocusedLinearAttention(ProjectedAttention):
     """Linear attention of *FLatten Transformer: Vision Transformer using
     Focused Linear Attention* (arXiv 2308.00442).

@@ -6,13 +6,13 @@ from torch import Tensor
 
 from mmlinattn.functional import gaussian_attention
 from mmlinattn.functional.precision import at_least_float32
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from ..layers.types import HW
 from .base import ProjectedAttention
 
 
-@MODELS.register_module()
+@register
 class GaussianAttention(ProjectedAttention):
     """Attention with the whole Gaussian kernel, or with its softmax: what SOFT (arXiv
     2110.11945) sets out from, and finds not to converge. Time is quadratic in the

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from mmlinattn.functional import dynamic_conv2d, inline_attention, to_map, to_tokens
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from ..layers.types import HW
 from .base import ProjectedAttention
@@ -14,7 +14,7 @@ from .base import ProjectedAttention
 _SIDE = 3  # of the filters
 
 
-@MODELS.register_module()
+@register
 class InLineAttention(ProjectedAttention):
     """Linear attention of *Bridging the Divide: Reconsidering Softmax and Linear
     Attention* (arXiv 2412.06590).

@@ -6,14 +6,14 @@ from torch import Tensor, nn
 
 from mmlinattn.functional import pad_map, to_map, to_tokens
 from mmlinattn.functional.tracing import ceil_div
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from ..layers.types import HW
 from .base import BaseAttention, check_count
 from .softmax import SoftmaxAttention
 
 
-@MODELS.register_module()
+@register
 class LinformerAttention(BaseAttention):
     r"""Softmax attention to a shorter sequence of keys and values.
 

@@ -3,13 +3,13 @@
 from torch import Tensor
 
 from mmlinattn.functional import magnitude_aware_attention
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from ..layers.types import HW
 from .rank_augmented import GatedRotaryAttention
 
 
-@MODELS.register_module()
+@register
 class MagnitudeAwareAttention(GatedRotaryAttention):
     """Magnitude-aware linear attention (MALA) of *Rectifying Magnitude Neglect in
     Linear Attention* (arXiv 2507.00698), with the official code's rotary positions,

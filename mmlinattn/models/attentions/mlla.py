@@ -6,14 +6,14 @@ from torch import Tensor, nn
 from torch.nn.functional import silu
 
 from mmlinattn.functional import mlla_attention
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from ..layers.depthwise import DepthwiseConv
 from ..layers.types import HW
 from .base import BaseAttention
 
 
-@MODELS.register_module()
+@register
 class MLLAAttention(BaseAttention):
     """Linear attention of *Demystify Mamba in Vision: A Linear Attention Perspective*
     (arXiv 2405.16605), with all layers between the norm and the shortcut of its block.

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from mmlinattn.functional import relu_linear_attention, unflatten
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from ..layers.depthwise import DepthwiseConv
 from ..layers.types import HW
@@ -41,7 +41,7 @@ class Aggregation(nn.Module):
         )
 
 
-@MODELS.register_module()
+@register
 class MultiScaleLinearAttention(BaseAttention):
     """ReLU linear attention at several scales (*EfficientViT: Multi-Scale Linear
     Attention for High-Resolution Dense Prediction*, arXiv 2205.14756).

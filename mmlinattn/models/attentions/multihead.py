@@ -8,7 +8,7 @@ from typing import Any, Optional
 import torch
 from torch import Tensor, nn
 
-from mmlinattn.registry import build_model
+from mmlinattn.parts import build_model
 
 # the largest bias that leaves a token out: float16 has no -1e9
 LEFT_OUT = -1e4

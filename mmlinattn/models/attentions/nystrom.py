@@ -6,14 +6,14 @@ from torch import Tensor
 
 from mmlinattn.functional import nystrom_attention, square_side
 from mmlinattn.functional.tracing import smaller
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from ..layers.types import HW
 from .base import ProjectedAttention, check_count
 from .landmarks import pool_map
 
 
-@MODELS.register_module()
+@register
 class NystromAttention(ProjectedAttention):
     """Softmax attention through landmarks (*Nystroemformer: A Nystroem-Based
     Algorithm for Approximating Self-Attention*, arXiv 2102.03902).

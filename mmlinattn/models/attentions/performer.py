@@ -6,13 +6,13 @@ from typing import Optional
 from torch import Tensor
 
 from mmlinattn.functional import orthogonal_features, performer_attention
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from ..layers.types import HW
 from .base import ProjectedAttention, check_count
 
 
-@MODELS.register_module()
+@register
 class PerformerAttention(ProjectedAttention):
     """FAVOR+: softmax attention estimated from positive orthogonal random
     features (*Rethinking Attention with Performers*, arXiv 2009.14794).

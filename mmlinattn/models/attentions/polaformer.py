@@ -7,13 +7,13 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from mmlinattn.functional import polarity_aware_attention
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from ..layers.types import HW
 from .focused import FocusedLinearAttention
 
 
-@MODELS.register_module()
+@register
 class PolaFormerAttention(FocusedLinearAttention):
     """Linear attention of *PolaFormer: Polarity-aware Linear Attention for Vision
     Transformers* (arXiv 2501.15061).

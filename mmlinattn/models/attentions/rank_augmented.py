@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from mmlinattn.functional import rank_augmented_attention, rotate_both
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from ..layers.depthwise import DepthwiseConv
 from ..layers.types import HW
@@ -56,7 +56,7 @@ class GatedRotaryAttention(ProjectedAttention):
         self.lepe = DepthwiseConv(embed_dims, kernel_size=5)
 
 
-@MODELS.register_module()
+@register
 class RankAugmentedAttention(GatedRotaryAttention):
     """Rank-augmented linear attention (RALA) of *Breaking the Low-Rank Dilemma of
     Linear Attention* (arXiv 2411.07635), with the official code's rotary positions and
@@ -69,7 +69,7 @@ class RankAugmentedAttention(GatedRotaryAttention):
         return rank_augmented_attention(q, k, v, hw_shape, self.steps)
 
 
-@MODELS.register_module()
+@register
 class RotarySoftmaxAttention(GatedRotaryAttention):
     """Softmax attention with rotary positions, 5 x 5 LePE and a gate, as in the last
     two stages of RAVLT (arXiv 2411.07635).

@@ -5,13 +5,13 @@ from typing import Optional
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from ..layers.types import HW
 from .base import ProjectedAttention
 
 
-@MODELS.register_module()
+@register
 class SoftmaxAttention(ProjectedAttention):
     """Multi-head softmax attention (*Attention Is All You Need*).
 

@@ -14,7 +14,7 @@ from mmlinattn.functional import (
 )
 from mmlinattn.functional.precision import at_least_float32
 from mmlinattn.functional.softmax_free.inverse import check_solver
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from ..layers.types import HW
 from .base import BaseAttention
@@ -39,7 +39,7 @@ def check_exact_window(
         )
 
 
-@MODELS.register_module()
+@register
 class SoftmaxFreeAttention(BaseAttention):
     """Attention of SOFT (arXiv 2110.11945) and SOFT++ (arXiv 2207.03341).
 

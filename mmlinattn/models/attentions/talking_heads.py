@@ -5,14 +5,14 @@ from typing import Optional
 import torch
 from torch import Tensor, nn
 
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from ..layers.types import HW
 from .base import BaseAttention, ProjectedAttention
 from .softmax import SoftmaxAttention
 
 
-@MODELS.register_module()
+@register
 class TalkingHeadsAttention(ProjectedAttention):
     """Softmax attention that mixes its heads linearly before and after the
     softmax (*Talking-Heads Attention*, arXiv 2003.02436).
@@ -65,7 +65,7 @@ def _mix_heads(linear: nn.Linear, x: Tensor) -> Tensor:
     return linear(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
 
 
-@MODELS.register_module()
+@register
 class ClassAttention(BaseAttention):
     """Attention with the class token as its only query (*Going deeper with
     Image Transformers*, arXiv 2103.17239).

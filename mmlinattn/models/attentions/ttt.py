@@ -15,14 +15,14 @@ from mmlinattn.functional import (
     trained_swiglu,
 )
 from mmlinattn.functional.tracing import is_exported
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from ..layers.positions import learned_table
 from ..layers.types import HW
 from .base import BaseAttention
 
 
-@MODELS.register_module()
+@register
 class TTTAttention(BaseAttention):
     """Test-time training of *ViT^3: Unlocking Test-Time Training in Vision* (arXiv
     2512.01643): in each forward pass, two small networks learn the values of the keys

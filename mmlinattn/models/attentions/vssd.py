@@ -9,7 +9,7 @@ from torch.nn.functional import layer_norm, silu, softplus
 
 from mmlinattn.functional import non_causal_ssd
 from mmlinattn.functional.precision import at_least_float32, autocast_disabled
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from ..layers.depthwise import DepthwiseConv
 from ..layers.types import HW
@@ -29,7 +29,7 @@ class NormOfSums(nn.LayerNorm):
             return layer_norm(x, self.normalized_shape, weight, bias, self.eps)
 
 
-@MODELS.register_module()
+@register
 class VSSDAttention(BaseAttention):
     r"""Non-causal state space duality of *VSSD: Vision Mamba with Non-Causal State
     Space Duality* (arXiv 2407.18559), as the official code has it.

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from mmlinattn.functional import blockify, crop_map, pad_map, unblockify, unflatten
 from mmlinattn.functional.tracing import is_exported, smaller
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from ..layers.positions import learned_table, resize_map
 from ..layers.types import HW
@@ -29,7 +29,7 @@ def _shift_mask(
     return (labels != labels.transpose(-2, -1)) * -100.0
 
 
-@MODELS.register_module()
+@register
 class WindowAttention(ProjectedAttention):
     """Softmax attention in windows with a relative position bias, of Swin
     (*Swin Transformer: Hierarchical Vision Transformer using Shifted

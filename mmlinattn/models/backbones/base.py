@@ -5,27 +5,19 @@ import os
 from typing import Any, Optional, Union
 
 import torch
-from mmengine.model import BaseModule, PretrainedInit
-from mmengine.utils.dl_utils.parrots_wrapper import _BatchNorm
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
-from mmlinattn.functional import to_map, to_tokens
-from mmlinattn.functional.tracing import is_exported, is_traced, is_transformed
-from mmlinattn.registry import MODELS
+from mmlinattn.functional import to_map
+from mmlinattn.functional.tracing import can_read_values, is_exported
 from mmlinattn.weights.naming import name_backbone, name_classifier
 from mmlinattn.weights.pretrained import load_pretrained
 
-from ..layers.padding import (
-    after_stride,
-    crop,
-    has_padding,
-    is_sharded,
-    pad_to,
-    trains_batch_norm,
-    valid_sizes,
-)
+from ..layers.initialization import entries_of, is_pretrained
+from ..layers.padding import PaddedModule
 from ..layers.recomputation import recomputed
 from ..layers.types import HW, Indices
+from .options import resolve_indices
 
 MIN_SIDE = 32
 
@@ -35,48 +27,7 @@ DEFAULT_INIT = [
 ]
 
 
-def check_config(cfg: Any, name: str) -> dict:
-    """A config, a dict with a 'type', or the type alone as one; else a ValueError."""
-    if isinstance(cfg, str) and MODELS.get(cfg):
-        return dict(type=cfg)
-    if not isinstance(cfg, dict) or 'type' not in cfg:
-        raise ValueError(f"{name} must be a config, a dict with a 'type', got {cfg!r}")
-    return cfg
-
-
-def resolve_indices(out_indices: Indices, num_stages: int) -> tuple[int, ...]:
-    """The argument ``out_indices`` as a tuple of increasing numbers of stages, from 0;
-    else a ValueError."""
-    stages = (out_indices,) if isinstance(out_indices, int) else out_indices
-    try:
-        indices = tuple(range(num_stages)[i] for i in stages)
-    except (IndexError, TypeError):
-        indices = ()
-    if not indices or list(indices) != sorted({*indices}):
-        raise ValueError(
-            'out_indices must be a stage number or a list of increasing ones in 0...'
-            f'{num_stages - 1}, negative ones counting from the last, got '
-            f'{out_indices!r}'
-        )
-    return indices
-
-
-def square_image_side(img_size: Any, smallest: int = 1) -> int:
-    """The argument ``img_size``, a side or two equal ones, as one; else a ValueError.
-
-    Tables are made for square images, and resized for images of other shapes.
-    """
-    is_pair = isinstance(img_size, (list, tuple)) and len(img_size) == 2
-    side, other = img_size if is_pair else (img_size, img_size)
-    if side != other or not isinstance(side, int) or side < smallest:
-        raise ValueError(
-            'img_size must be the side of square images, an integer from '
-            f'{smallest} on, got {img_size!r}; models take images of any shape'
-        )
-    return side
-
-
-class BaseBackbone(BaseModule):
+class BaseBackbone(PaddedModule):
     """Options and methods that all backbones have.
 
     A subclass builds ``stages``, lists their ``stage_channels`` and
@@ -101,7 +52,7 @@ class BaseBackbone(BaseModule):
             the columns at its right that are zero in all channels: a preprocessor's
             padding. Maps are zero there. 'evaluation' does so in evaluation mode, so
             that training sees other features; True always, False never.
-        init_cfg (dict | list[dict], optional): Initialization of MMEngine.
+        init_cfg (dict | list[dict], optional): Initial values, as in MMEngine.
             'Pretrained' loads by :func:`mmlinattn.weights.load_pretrained`, and
             accounts for every parameter.
         with_cls_token (bool): Whether 'cls_token' is possible.
@@ -122,7 +73,6 @@ class BaseBackbone(BaseModule):
     default_init: list[dict] = DEFAULT_INIT
     min_side = MIN_SIDE
     refuses_nan = True
-    init_cfg: Any
     out_types = ('featmap', 'avg_featmap', 'cls_token', 'raw')
     # mmpretrain's classifiers call it with all that they load
     _checkpoint_filter = staticmethod(name_classifier)
@@ -140,7 +90,7 @@ class BaseBackbone(BaseModule):
         init_cfg: Union[dict, list, None] = None,
         with_cls_token: bool = False,
     ) -> None:
-        super().__init__(init_cfg or self.default_init)
+        super().__init__(mask_padding, init_cfg or self.default_init)
         if out_type not in self.out_types:
             raise ValueError(
                 f'out_type must be one of {self.out_types}, got {out_type!r}'
@@ -163,11 +113,6 @@ class BaseBackbone(BaseModule):
             raise ValueError(
                 f'frozen_stages must be in -1...{num_stages}, got {frozen_stages!r}'
             )
-        if mask_padding not in (True, False, 'evaluation'):
-            raise ValueError(
-                "mask_padding must be True, False or 'evaluation', got "
-                f'{mask_padding!r}'
-            )
         self.in_channels = in_channels
         self.num_stages = num_stages
         self.out_indices = out_indices
@@ -175,7 +120,6 @@ class BaseBackbone(BaseModule):
         self.frozen_stages = frozen_stages
         self.norm_eval = norm_eval
         self.with_cp = with_cp
-        self.mask_padding = mask_padding
         self.with_cls_token = with_cls_token
         self._register_load_state_dict_pre_hook(name_backbone)
 
@@ -252,57 +196,7 @@ class BaseBackbone(BaseModule):
         """Images (B, in_channels, H, W), H and W at least 32, to one output for each of
         ``out_indices``, of the kind ``out_type``."""
         self.check_image(x)
-        sizes = self.sizes_without_padding(x)
-        if sizes is None:
-            return self.run(x)
-        canvas = (x.size(2), x.size(3))
-        largest = (max(size[0] for size in sizes), max(size[1] for size in sizes))
-        is_one_size = set(sizes) == {largest}
-        outs = self.run(crop(x, largest), None if is_one_size else sizes)
-        laid_back = []
-        for out, stride in zip(outs, self.feature_strides):
-            size, stage_canvas = after_stride((largest, canvas), stride)
-            laid_back.append(self.lay_back(out, size, stage_canvas))
-        return tuple(laid_back)
-
-    def run(self, x: Tensor, sizes: Optional[list[HW]] = None) -> tuple[Tensor, ...]:
-        """The outputs of :meth:`forward` for images x (B, in_channels, H, W), which
-        are zero beyond their ``sizes``, one (h, w) each. Without these, all of x is
-        valid."""
-        raise NotImplementedError
-
-    def sizes_without_padding(self, x: Tensor) -> Optional[list[HW]]:
-        """The valid height and width of each image, or None if nothing is to be left
-        out.
-
-        That is so where values can't be read, in recordings and ``torch.func``, and
-        where each process must call a layer equally often: blocks that FSDP shards, or
-        that have a BatchNorm in training.
-        """
-        masks = self.mask_padding is True or (self.mask_padding and not self.training)
-        if not masks or is_traced() or is_transformed() or x.is_meta:
-            return None
-        if x.is_cuda and torch.cuda.is_current_stream_capturing():
-            return None
-        if not has_padding(x) or is_sharded(self) or trains_batch_norm(*self.parts()):
-            return None
-        sizes = valid_sizes(x, MIN_SIDE)
-        return None if set(sizes) == {(x.size(2), x.size(3))} else sizes
-
-    def parts(self) -> list[nn.Module]:
-        """The modules that run once for each size of the images in a batch."""
-        raise NotImplementedError
-
-    def lay_back(self, out: Tensor, hw_shape: HW, canvas: HW) -> Tensor:
-        """The output of a stage for a map (h, w), as that of the canvas (H, W), which
-        is zero beyond it."""
-        if self.out_type == 'featmap':
-            return pad_to(out, canvas)
-        if self.out_type != 'raw':
-            return out
-        num_extra = out.size(1) - math.prod(hw_shape)
-        maps = pad_to(to_map(out[:, num_extra:], hw_shape), canvas)
-        return torch.cat((out[:, :num_extra], to_tokens(maps)), dim=1)
+        return self.run_without_padding(x)
 
     def run_block(self, block: nn.Module, *args: Any) -> Tensor:
         """Runs a block; with ``with_cp``, the backward pass computes it again."""
@@ -359,7 +253,7 @@ class BaseBackbone(BaseModule):
                 f'x must be at least {MIN_SIDE} x {MIN_SIDE} pixels, got '
                 f'H x W = {x.size(2)} x {x.size(3)}'
             )
-        if not self.refuses_nan or is_traced() or is_transformed() or x.is_meta:
+        if not self.refuses_nan or not can_read_values(x):
             return
         if not x.is_cpu and os.environ.get('MMLINATTN_DEBUG') != '1':
             return
@@ -371,29 +265,26 @@ class BaseBackbone(BaseModule):
             )
 
     def init_weights(self) -> None:
-        cfgs = self.init_cfg
-        if isinstance(cfgs, dict):
-            cfgs = [cfgs]
-        pretrained = [
-            cfg for cfg in cfgs if cfg['type'] in ('Pretrained', PretrainedInit)
-        ]
+        entries = entries_of(self.init_cfg)
+        pretrained = [entry for entry in entries if is_pretrained(entry)]
         if not pretrained:
             super().init_weights()
             return
+        init_cfg = self.init_cfg
 
         def initialize() -> None:
             # other entries initialize the parameters that the checkpoint lacks
-            others = [cfg for cfg in cfgs if cfg not in pretrained]
+            others = [entry for entry in entries if entry not in pretrained]
             self.init_cfg = others or self.default_init
             super(BaseBackbone, self).init_weights()
-            self.init_cfg = cfgs
+            self.init_cfg = init_cfg
 
-        for cfg in pretrained:
+        for entry in pretrained:
             options = {
                 key: option
-                for key, option in cfg.items()
+                for key, option in entry.items()
                 if key not in ('type', 'map_location')
             }
             load_pretrained(self, initialize=initialize, **options)
-            cfg.pop('earlier', None)  # a function, which can't be pickled
+            entry.pop('earlier', None)  # a function, which can't be pickled
         self._is_init = True

@@ -3,12 +3,12 @@
 from typing import Optional
 
 import torch
-from mmengine.model import BaseModule, ModuleList
 from torch import Tensor, nn
 
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from ..layers.blocks import TransformerBlock
+from ..layers.initialization import BaseModule, ModuleList
 from ..layers.positions import learned_table
 from ..layers.types import HW
 from .defaults import with_defaults
@@ -25,7 +25,7 @@ class ClassBlock(TransformerBlock):
         return torch.cat((token, rest), dim=1)
 
 
-@MODELS.register_module()
+@register
 class CaiT(IsotropicTransformer):
     """Class-attention in image Transformers (*Going deeper with Image
     Transformers*, arXiv 2103.17239).

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from .presets import (
     ELFATT_OPTIONS,
@@ -31,7 +31,7 @@ def local(stage: Stage) -> dict:
 INLINE = dict(type='InLineAttention', lepe=True, reads_shortcut=True)
 
 
-@MODELS.register_module()
+@register
 class CSWinTransformer(PresetTransformer):
     """CSWin Transformer (*CSWin Transformer: A General Vision Transformer
     Backbone with Cross-Shaped Windows*, arXiv 2107.00652) with any attention.

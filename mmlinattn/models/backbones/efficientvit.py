@@ -7,13 +7,11 @@ from functools import partial
 from typing import Any, NamedTuple, Optional, Union
 
 import torch
-from mmcv.cnn.bricks import DropPath
-from mmengine.model import ModuleList
 from torch import Tensor, nn
 
 from mmlinattn.functional import to_map, to_tokens
 from mmlinattn.functional.tracing import is_transformed
-from mmlinattn.registry import MODELS, build_model
+from mmlinattn.parts import build_model, register
 
 from ..layers.blocks import FeatScale, drop_path_rates
 from ..layers.bottlenecks import (
@@ -24,9 +22,12 @@ from ..layers.bottlenecks import (
     stem_block,
 )
 from ..layers.embeddings import Embedding, build_norm, conv_norm_act
+from ..layers.initialization import ModuleList
 from ..layers.padding import after_stride, by_size
+from ..layers.residuals import DropPath
 from ..layers.types import HW, Indices
-from .base import BaseBackbone, check_config
+from .base import BaseBackbone
+from .options import check_config
 from .pyramid import are_sizes_of_stages
 
 
@@ -132,7 +133,7 @@ class EfficientViTBlock(nn.Module):
         return x + self.drop_path(self.ffn(bounded(x)))
 
 
-@MODELS.register_module()
+@register
 class EfficientViT(BaseBackbone):
     """EfficientViT (*EfficientViT: Multi-Scale Linear Attention for High-Resolution
     Dense Prediction*, arXiv 2205.14756).

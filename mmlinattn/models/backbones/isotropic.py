@@ -5,15 +5,16 @@ Legend: B batch, C channels, (H, W) map, N = H * W tokens.
 
 from typing import Optional, Union
 
-from mmengine.model import ModuleList
 from torch import Tensor, nn
 
 from ..layers.blocks import TransformerBlock, drop_path_rates
 from ..layers.embeddings import ConvEmbedding
+from ..layers.initialization import ModuleList
 from ..layers.padding import after_stride, by_size
 from ..layers.positions import PositionTable, embed_tokens, learned_table
 from ..layers.types import HW, Indices
-from .base import BaseBackbone, check_config, square_image_side
+from .base import BaseBackbone
+from .options import check_config, square_image_side
 
 
 def check_patches(patch_size: int, img_size: int, with_pos_embed: bool) -> None:

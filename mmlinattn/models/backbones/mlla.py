@@ -1,12 +1,12 @@
 """MLLA."""
 
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from .defaults import with_defaults
 from .pyramid import PyramidTransformer, with_heads
 
 
-@MODELS.register_module()
+@register
 class MLLA(PyramidTransformer):
     """MLLA, also called MILA (*Demystify Mamba in Vision: A Linear Attention
     Perspective*, arXiv 2405.16605).

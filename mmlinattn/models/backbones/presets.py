@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, NamedTuple, Optional, Union
 
 from ..layers.types import HW, Indices
-from .base import square_image_side
+from .options import square_image_side
 from .pyramid import PyramidTransformer, per_stage
 
 LAYER_NORM = dict(type='LN', eps=1e-5)

@@ -9,19 +9,20 @@ from itertools import cycle, islice
 from typing import Any, Optional, Union
 
 import torch
-from mmengine.model import BaseModule, ModuleList
 from torch import Tensor, nn
 
 from mmlinattn.functional import to_map
 from mmlinattn.functional.precision import is_autocast_to_float16
 from mmlinattn.functional.tracing import is_transformed
-from mmlinattn.registry import MODELS, build_model
+from mmlinattn.parts import build_model, register
 
 from ..layers.blocks import TransformerBlock, drop_path_rates
+from ..layers.initialization import BaseModule, ModuleList
 from ..layers.padding import after_stride, by_size, pad_to, trains_batch_norm
 from ..layers.positions import PositionTable, embed_tokens, learned_table
 from ..layers.types import HW, Indices
-from .base import BaseBackbone, check_config, square_image_side
+from .base import BaseBackbone
+from .options import check_config, square_image_side
 
 # Largest input of a projection to float16; with trained weights, larger tokens leave
 # float16's range, 65504.
@@ -104,7 +105,7 @@ class PyramidStage(BaseModule):
         return self.drop(x), hw_shape
 
 
-@MODELS.register_module()
+@register
 class PyramidTransformer(BaseBackbone):
     """A pyramid of any attention, described by its config alone.
 

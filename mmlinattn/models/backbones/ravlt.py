@@ -2,14 +2,14 @@
 
 from typing import Any, Optional, Union
 
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from ..layers.types import Indices
 from .base import DEFAULT_INIT
 from .pyramid import PyramidTransformer, per_stage
 
 
-@MODELS.register_module()
+@register
 class RAVLT(PyramidTransformer):
     """RAVLT (*Breaking the Low-Rank Dilemma of Linear Attention*, arXiv 2411.07635).
 
@@ -104,7 +104,7 @@ class RAVLT(PyramidTransformer):
         )
 
 
-@MODELS.register_module()
+@register
 class MAViT(RAVLT):
     """MAViT (*Rectifying Magnitude Neglect in Linear Attention*, arXiv 2507.00698):
     :class:`RAVLT` with magnitude-aware linear attention in the first two stages, with

@@ -7,12 +7,12 @@ attention, pre-norm, with a class token.
 from collections.abc import Sequence
 from typing import Optional, Union
 
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from ..attentions.softmax_free import SoftmaxFreeAttention
 from ..layers.types import HW, Indices
-from .base import check_config
 from .defaults import with_defaults
+from .options import check_config
 from .pyramid import PyramidTransformer, per_stage, with_heads
 
 # Stem and merging by name.
@@ -37,7 +37,7 @@ def choose_embeddings(patch_embed: Union[str, dict]) -> tuple[dict, dict]:
     return PATCH_EMBEDS[patch_embed]
 
 
-@MODELS.register_module()
+@register
 class SOFT(PyramidTransformer):
     """SOFT (*SOFT: Softmax-free Transformer with Linear Complexity*, arXiv
     2110.11945).
@@ -192,7 +192,7 @@ class SOFT(PyramidTransformer):
                     block.attn.keep_scale(stage.pos_embed.hw_shape)
 
 
-@MODELS.register_module()
+@register
 class SOFTPlusPlus(SOFT):
     """SOFT++ (*Softmax-free Linear Transformers*, arXiv 2207.03341): SOFT
     with the normalized kernel and wider, shallower stages.
@@ -213,7 +213,7 @@ class SOFTPlusPlus(SOFT):
     }
 
 
-@MODELS.register_module()
+@register
 class LinearSOFTPlusPlus(SOFTPlusPlus):
     r"""SOFT++ whose landmarks do not grow with the image, ours.
 

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Union
 
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from .presets import (
     ELFATT_OPTIONS,
@@ -64,7 +64,7 @@ def inline(stage: Stage) -> Union[dict, list]:
     return linear_first(stage, dict(type='InLineAttention'))
 
 
-@MODELS.register_module()
+@register
 class SwinTransformer(PresetTransformer):
     """Swin Transformer (*Swin Transformer: Hierarchical Vision Transformer
     using Shifted Windows*, arXiv 2103.14030) with any attention.

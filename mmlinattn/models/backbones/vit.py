@@ -1,12 +1,12 @@
 """Vision Transformer."""
 
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from .defaults import with_defaults
 from .isotropic import IsotropicTransformer
 
 
-@MODELS.register_module()
+@register
 class VisionTransformer(IsotropicTransformer):
     """Vision Transformer as trained by DeiT (*Training data-efficient image
     transformers & distillation through attention*, arXiv 2012.12877).

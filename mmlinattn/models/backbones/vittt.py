@@ -1,13 +1,13 @@
 """ViT^3 and H-ViT^3."""
 
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from .defaults import with_defaults
 from .isotropic import IsotropicTransformer
 from .pyramid import PyramidTransformer, with_heads
 
 
-@MODELS.register_module()
+@register
 class HViTTT(PyramidTransformer):
     """H-ViT^3, the pyramid of *ViT^3: Unlocking Test-Time Training in Vision* (arXiv
     2512.01643). Its ``out_norm``, 'all', is for detectors and segmentors; the paper's
@@ -34,7 +34,7 @@ class HViTTT(PyramidTransformer):
     )
 
 
-@MODELS.register_module()
+@register
 class ViTTT(IsotropicTransformer):
     """ViT^3, the plain model of *ViT^3: Unlocking Test-Time Training in Vision* (arXiv
     2512.01643). It has no class token, and no positions but those of convolutions.

@@ -2,13 +2,13 @@
 
 from typing import Optional, Union
 
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from ..layers.types import Indices
 from .pyramid import PyramidTransformer
 
 
-@MODELS.register_module()
+@register
 class VSSD(PyramidTransformer):
     """VSSD (*VSSD: Vision Mamba with Non-Causal State Space Duality*, arXiv
     2407.18559).

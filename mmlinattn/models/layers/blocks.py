@@ -6,17 +6,15 @@ Legend: B batch, N tokens, C channels.
 from typing import Any, Optional
 
 import torch
-from mmcv.cnn import build_activation_layer
-from mmcv.cnn.bricks import DropPath
-from mmcv.cnn.bricks.scale import LayerScale
-from mmengine.model import BaseModule
 from torch import Tensor, nn
 
 from mmlinattn.functional import feat_scale
 from mmlinattn.functional.precision import autocast_disabled
-from mmlinattn.registry import build_model, in_scope
+from mmlinattn.parts import build_activation, build_model
 
 from .depthwise import DepthwiseConv
+from .initialization import BaseModule
+from .residuals import DropPath, LayerScale
 from .types import HW
 
 
@@ -111,7 +109,7 @@ class TransformerBlock(BaseModule):
         # names are those of mmcv's FFN, whose module imports all of mmcv.ops
         first = nn.Sequential(
             nn.Linear(embed_dims, hidden_dims),
-            build_activation_layer(in_scope(act_cfg)),
+            build_activation(act_cfg),
             nn.Dropout(drop),
         )
         layers = nn.Sequential(
@@ -121,8 +119,8 @@ class TransformerBlock(BaseModule):
         self.ffn_conv = DepthwiseConv(hidden_dims) if ffn_conv else None
         self.ffn_conv_act = nn.Identity()
         if ffn_conv_act:
-            self.ffn_conv_act = build_activation_layer(in_scope(act_cfg))
-        scales = [nn.Identity(), nn.Identity()]
+            self.ffn_conv_act = build_activation(act_cfg)
+        scales: list[nn.Module] = [nn.Identity(), nn.Identity()]
         if layer_scale is not None:
             scales = [LayerScale(embed_dims, scale=layer_scale) for _ in scales]
         self.scale1, self.scale2 = scales

@@ -6,13 +6,13 @@ Legend: B batch, C channels, (H, W) map.
 from functools import partial
 from typing import Any, Optional
 
-from mmcv.cnn.bricks import DropPath
 from torch import Tensor, nn
 
 from mmlinattn.functional import depthwise_conv2d
 from mmlinattn.functional.precision import is_autocast_to_float16
 
 from .embeddings import conv_norm_act
+from .residuals import DropPath
 
 # largest input of a block in float16, whose convolutions have no norm before them
 _LARGEST = 2.0**10

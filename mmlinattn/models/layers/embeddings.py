@@ -11,12 +11,12 @@ from functools import partial
 from typing import Any, Optional
 
 import torch
-from mmcv.cnn import build_activation_layer, build_norm_layer
 from torch import Tensor, nn
 
+from mmlinattn import parts
 from mmlinattn.functional.precision import autocast_disabled
 from mmlinattn.functional.tracing import are_equal, ceil_div
-from mmlinattn.registry import MODELS, in_scope
+from mmlinattn.parts import build_activation, register
 
 
 class LayerNorm2d(nn.LayerNorm):
@@ -30,9 +30,9 @@ def build_norm(norm_cfg: Optional[dict], channels: int) -> nn.Module:
     """A norm layer for maps; ``type='LN'`` normalizes each position's channels."""
     if norm_cfg is None:
         return nn.Identity()
-    if norm_cfg['type'] == 'LN':
+    if norm_cfg['type'] in ('LN', 'LayerNorm'):
         return LayerNorm2d(channels, eps=norm_cfg.get('eps', 1e-5))
-    return build_norm_layer(in_scope(norm_cfg), channels)[1]
+    return parts.build_norm(norm_cfg, channels)
 
 
 def conv_norm_act(
@@ -53,7 +53,7 @@ def conv_norm_act(
     return nn.Sequential(
         nn.Conv2d(in_channels, out_channels, kernel_size, padding=padding, **conv),
         build_norm(norm_cfg, out_channels),
-        build_activation_layer(in_scope(act_cfg)) if act_cfg else nn.Identity(),
+        build_activation(act_cfg) if act_cfg else nn.Identity(),
     )
 
 
@@ -85,7 +85,7 @@ class Embedding(nn.Sequential):
             return super().forward(x.to(self[0][0].weight.dtype))
 
 
-@MODELS.register_module()
+@register
 class ConvStem(Embedding):
     """Overlapping patch embedding of SOFT: three 3 x 3 Conv-BN-ReLU with
     strides 2, 1, 2, so a side becomes ceil(side / 4).
@@ -129,7 +129,7 @@ class Residual(nn.Sequential):
         return x + super().forward(x)
 
 
-@MODELS.register_module()
+@register
 class ResidualStem(Embedding):
     """Overlapping patch embedding of MLLA (arXiv 2405.16605): a 3 x 3 convolution of
     stride 2, a residual block of two, another of stride 2 to four times the channels,
@@ -170,7 +170,7 @@ class ResidualStem(Embedding):
         )
 
 
-@MODELS.register_module()
+@register
 class ConvEmbedding(Embedding):
     """One Conv-BN-ReLU; a side becomes ceil(side / stride).
 
@@ -219,7 +219,7 @@ class ConvEmbedding(Embedding):
         )
 
 
-@MODELS.register_module()
+@register
 class InvertedMerging(Embedding):
     """Merging of MLLA (arXiv 2405.16605): a 1 x 1 convolution to four times the output
     channels, a depthwise 3 x 3 one of stride 2, and a 1 x 1 one with a norm.
@@ -247,7 +247,7 @@ class InvertedMerging(Embedding):
         self.pads = pads
 
 
-@MODELS.register_module()
+@register
 class PatchMerging(nn.Module):
     """Swin's merging: the channels of 2 x 2 neighbors are joined, normalized
     and projected (arXiv 2103.14030). Odd maps are zero-padded.

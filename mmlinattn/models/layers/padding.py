@@ -6,15 +6,18 @@ bottom. An attention that sees all of the map would take them for a part of the 
 Legend: B batch, C channels, (H, W) canvas, (h, w) valid region of an image.
 """
 
+import math
 from collections.abc import Sequence
-from typing import Callable
+from typing import Any, Callable, Optional, Union
 
 import torch
-from mmengine.utils.dl_utils.parrots_wrapper import _BatchNorm
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
-from mmlinattn.functional.tracing import ceil_div
+from mmlinattn.functional import to_map, to_tokens
+from mmlinattn.functional.tracing import can_read_values, ceil_div
 
+from .initialization import BaseModule
 from .types import HW
 
 # a part of a model: a map (b, C, h, w) to outputs that begin with b
@@ -107,3 +110,90 @@ def is_sharded(module: nn.Module) -> bool:
         return False
     names = {base.__name__ for part in module.modules() for base in type(part).mro()}
     return bool(names & {'FullyShardedDataParallel', 'FSDPModule'})
+
+
+class PaddedModule(BaseModule):
+    """A model of images that leaves their padding out: a base of all backbones.
+
+    A subclass has ``feature_strides``, ``out_type`` and ``min_side`` (see
+    :class:`~mmlinattn.models.BaseBackbone`), runs without looking for padding
+    (:meth:`run`), and lists what runs once for each size of an image (:meth:`parts`).
+
+    Args:
+        mask_padding (bool | str): True leaves padding out, False does not, and
+            'evaluation' does so in evaluation mode.
+        init_cfg (dict | list[dict], optional): See
+            :class:`~.initialization.BaseModule`.
+
+    Raises:
+        ValueError: If ``mask_padding`` is anything else, such as 1.
+    """
+
+    min_side: int
+    out_type: str
+
+    def __init__(self, mask_padding: Union[bool, str], init_cfg: Any = None) -> None:
+        super().__init__(init_cfg)
+        if not isinstance(mask_padding, bool) and mask_padding != 'evaluation':
+            raise ValueError(
+                "mask_padding must be True, False or 'evaluation', got "
+                f'{mask_padding!r}'
+            )
+        self.mask_padding = mask_padding
+
+    @property
+    def feature_strides(self) -> tuple[int, ...]:
+        """Strides of the outputs."""
+        raise NotImplementedError
+
+    def run(self, x: Tensor, sizes: Optional[list[HW]] = None) -> tuple[Tensor, ...]:
+        """The outputs of :meth:`run_without_padding` for images x (B, C, H, W), which
+        are zero beyond their ``sizes``, one (h, w) each. Without these, all of x is
+        valid."""
+        raise NotImplementedError
+
+    def parts(self) -> list[nn.Module]:
+        """The modules that run once for each size of the images in a batch."""
+        raise NotImplementedError
+
+    def run_without_padding(self, x: Tensor) -> tuple[Tensor, ...]:
+        """The outputs for images x (B, C, H, W), whose maps are zero beyond the valid
+        region of each image, if padding is to be left out."""
+        sizes = self.sizes_without_padding(x)
+        if sizes is None:
+            return self.run(x)
+        canvas = (x.size(2), x.size(3))
+        largest = (max(size[0] for size in sizes), max(size[1] for size in sizes))
+        is_one_size = set(sizes) == {largest}
+        outs = self.run(crop(x, largest), None if is_one_size else sizes)
+        laid_back = []
+        for out, stride in zip(outs, self.feature_strides):
+            size, stage_canvas = after_stride((largest, canvas), stride)
+            laid_back.append(self.lay_back(out, size, stage_canvas))
+        return tuple(laid_back)
+
+    def sizes_without_padding(self, x: Tensor) -> Optional[list[HW]]:
+        """The valid height and width of each image, or None if nothing is to be left
+        out.
+
+        That is so where values can't be read, and where each process must call a layer
+        equally often: blocks that FSDP shards, or that have a BatchNorm in training.
+        """
+        masks = self.mask_padding is True or (self.mask_padding and not self.training)
+        if not masks or not can_read_values(x):
+            return None
+        if not has_padding(x) or is_sharded(self) or trains_batch_norm(*self.parts()):
+            return None
+        sizes = valid_sizes(x, self.min_side)
+        return None if set(sizes) == {(x.size(2), x.size(3))} else sizes
+
+    def lay_back(self, out: Tensor, hw_shape: HW, canvas: HW) -> Tensor:
+        """The output of a stage for a map (h, w), as that of the canvas (H, W), which
+        is zero beyond it."""
+        if self.out_type == 'featmap':
+            return pad_to(out, canvas)
+        if self.out_type != 'raw':
+            return out
+        num_extra = out.size(1) - math.prod(hw_shape)
+        maps = pad_to(to_map(out[:, num_extra:], hw_shape), canvas)
+        return torch.cat((out[:, :num_extra], to_tokens(maps)), dim=1)

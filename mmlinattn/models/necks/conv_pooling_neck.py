@@ -3,16 +3,15 @@
 from collections.abc import Sequence
 from typing import Optional, Union
 
-from mmcv.cnn import build_activation_layer
-from mmengine.model import BaseModule
 from torch import Tensor, nn
 
-from mmlinattn.registry import MODELS, in_scope
+from mmlinattn.parts import build_activation, register
 
 from ..layers.embeddings import conv_norm_act
+from ..layers.initialization import BaseModule
 
 
-@MODELS.register_module()
+@register
 class ConvPoolingNeck(BaseModule):
     """A 1 x 1 convolution, BatchNorm and SiLU of the last map, and the mean of it, as
     in RAVLT and MAViT; in EfficientViT, a hidden layer too.
@@ -27,7 +26,7 @@ class ConvPoolingNeck(BaseModule):
         hidden_channels (int, optional): Adds a linear layer without bias, from the mean
             to these channels, a LayerNorm with the epsilon of ``norm_cfg``, and an
             activation. Default: none.
-        init_cfg (dict | list[dict], optional): Initialization of MMEngine.
+        init_cfg (dict | list[dict], optional): Initial values, as in MMEngine.
     """
 
     def __init__(
@@ -54,7 +53,7 @@ class ConvPoolingNeck(BaseModule):
             self.hidden = nn.Sequential(
                 nn.Linear(self.out_channels, hidden_channels, bias=False),
                 nn.LayerNorm(hidden_channels, eps=(norm_cfg or {}).get('eps', 1e-5)),
-                build_activation_layer(in_scope(act_cfg)) if act_cfg else nn.Identity(),
+                build_activation(act_cfg) if act_cfg else nn.Identity(),
             )
             self.out_channels = hidden_channels
 

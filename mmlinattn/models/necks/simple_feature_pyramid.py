@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from typing import Optional, Union
 
-from mmengine.model import BaseModule, ModuleList
 from torch import Tensor, nn
 
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from ..layers.embeddings import LayerNorm2d
+from ..layers.initialization import BaseModule, ModuleList
 
 
-@MODELS.register_module()
+@register
 class SimpleFeaturePyramid(BaseModule):
     """Pyramid from the last map of a plain backbone (*Exploring Plain Vision
     Transformer Backbones for Object Detection*, arXiv 2203.16527).
@@ -28,7 +28,7 @@ class SimpleFeaturePyramid(BaseModule):
         num_outs (int, optional): Number of levels. A level beyond ``scales``
             takes every other position of the level before. Default: one level
             per scale.
-        init_cfg (dict, optional): Initialization of MMEngine.
+        init_cfg (dict, optional): Initial values, as in MMEngine.
 
     Raises:
         ValueError: If a scale is another number, or ``num_outs`` is less than the

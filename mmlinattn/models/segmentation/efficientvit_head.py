@@ -17,13 +17,13 @@ from torch import Tensor, nn
 
 from mmlinattn.functional import resize
 from mmlinattn.functional.precision import at_least_float32
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 
 from ..layers.bottlenecks import conv_block
 from ..layers.embeddings import conv_norm_act
 
 
-@MODELS.register_module()
+@register
 class EfficientViTHead(BaseDecodeHead):
     """Adds maps of several strides at the size of the largest one, and applies blocks
     with shortcuts (*EfficientViT: Multi-Scale Linear Attention for High-Resolution

@@ -10,11 +10,11 @@ except ImportError as error:
         f"imported ({error}): pip install 'mmlinattn[seg]'"
     ) from error
 
-from mmlinattn.registry import MODELS
+from mmlinattn.parts import register
 from mmlinattn.weights.naming import name_segmentor
 
 
-@MODELS.register_module()
+@register
 class EfficientViTSegmentor(EncoderDecoder):
     """MMSegmentation's ``EncoderDecoder``, which also loads the official segmentors of
     EfficientViT, whose heads have other names.

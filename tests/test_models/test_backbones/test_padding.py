@@ -129,7 +129,7 @@ def test_mask_padding_chooses_the_mode():
         model.double()
 
 
-@pytest.mark.parametrize('option', (1.5, 'never', None))
+@pytest.mark.parametrize('option', (1, 1.5, 'never', None))
 def test_wrong_mask_padding_is_refused(option):
     with pytest.raises(ValueError, match='mask_padding must be True, False'):
         battery.build('SwinTransformer', mask_padding=option)

@@ -3,7 +3,7 @@ from threading import Event, Thread
 
 from mmengine.logging import MMLogger
 
-from mmlinattn.utils.quiet import quiet
+from mmlinattn.utils.log import quiet
 
 
 def test_threads_that_overlap():
