@@ -6,6 +6,7 @@ Contents of all configs; of their models, names and shapes of entries and the st
 initial values of a miniature of every backbone by a seed; signatures of all classes.
 """
 
+import argparse
 import copy
 import hashlib
 import inspect
@@ -71,6 +72,7 @@ def be_quick():
 
 
 def main():
+    argparse.ArgumentParser(description=__doc__.partition('\n')[0]).parse_args()
     MMLogger.get_current_instance().setLevel(logging.ERROR)
     be_quick()
     for name, cfg in miniature_backbones.CASES.items():
