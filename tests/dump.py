@@ -1,6 +1,6 @@
 """Writes what no refactoring may change, in lines to compare by diff:
 
-    python tests/dump.py > before.txt
+    python tests/dump.py --out before.txt
 
 Contents of all configs; of their models, names and shapes of entries and the structure;
 initial values of a miniature of every backbone by a seed; signatures of all classes.
@@ -23,7 +23,7 @@ from mmengine.config import utils as config_utils
 from mmengine.logging import MMLogger
 from mmengine.registry import MODELS
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
 
 import miniature_backbones
 import our_configs
@@ -71,22 +71,31 @@ def be_quick():
     config.FormatCode = lambda text, **_: (text, True)
 
 
-def main():
-    argparse.ArgumentParser(description=__doc__.partition('\n')[0]).parse_args()
-    MMLogger.get_current_instance().setLevel(logging.ERROR)
-    be_quick()
+def lines():
+    """What may not change, a line each."""
     for name, cfg in miniature_backbones.CASES.items():
-        print('values', name, initial_values(cfg['type'], **cfg))
+        yield 'values', name, initial_values(cfg['type'], **cfg)
     for kind, options in NECKS.items():
-        print('values', kind, initial_values(kind, **options))
+        yield 'values', kind, initial_values(kind, **options)
     for name, kind in sorted(OURS.module_dict.items()):
-        print('signature', name, inspect.signature(kind))
+        yield 'signature', name, inspect.signature(kind)
     for name, path in our_configs.ALL_PATHS.items():
         if name in our_configs.PATHS:
-            print('config', name, digest(pformat(our_configs.loaded(name).to_dict())))
-            print('model', name, *structure(our_configs.meta_model(name)))
+            yield 'config', name, digest(pformat(our_configs.loaded(name).to_dict()))
+            yield 'model', name, *structure(our_configs.meta_model(name))
         elif find_spec('mmrotate'):  # on one stack only
-            print('config', name, digest(pformat(load_config(str(path)).to_dict())))
+            yield 'config', name, digest(pformat(load_config(str(path)).to_dict()))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
+    parser.add_argument('--out', type=Path, required=True, metavar='FILE')
+    args = parser.parse_args()
+    MMLogger.get_current_instance().setLevel(logging.ERROR)
+    be_quick()
+    with args.out.open('w') as file:
+        for line in lines():
+            print(*line, file=file)
 
 
 if __name__ == '__main__':
