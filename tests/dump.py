@@ -23,7 +23,8 @@ from mmengine.config import utils as config_utils
 from mmengine.logging import MMLogger
 from mmengine.registry import MODELS
 
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import miniature_backbones
 import our_configs
