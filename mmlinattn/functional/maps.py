@@ -30,12 +30,13 @@ def to_map(tokens: Tensor, hw_shape: Sequence[Any]) -> Tensor:
     """(..., N, d) as a map (..., d, H, W)."""
     # not of the transposed tokens: a view of one image would have strides that make
     # BatchNorm's backward pass wrong on a CPU
-    return unflatten(tokens, -2, hw_shape).movedim(-1, -3)
+    dim = tokens.dim()  # an export to ONNX takes no negative axes here
+    return unflatten(tokens, -2, hw_shape).movedim(dim, dim - 2)
 
 
 def to_tokens(maps: Tensor) -> Tensor:
     """A map (..., d, H, W) as (..., N, d)."""
     # not flatten(-2): the strides of its gradient for one image make BatchNorm's
     # backward pass wrong on a CPU
-    dim = maps.dim()  # an export to ONNX takes no negative axes here
+    dim = maps.dim()  # as above
     return maps.movedim(dim - 3, dim - 1).flatten(-3, -2)
