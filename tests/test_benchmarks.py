@@ -166,8 +166,16 @@ def test_trainings_differ_by_their_padding_alone(trainings, sides, equal):
     """Without padding, both are the same to the last bit."""
     found = []
     for padding in trainings.PADDING:
-        words = 'Swin, elfatt', padding, 'image', 'several', 2, 0
-        training = trainings.Training(*words)
+        training = trainings.Training(
+            model='Swin, elfatt',
+            padding=padding,
+            anchors='image',
+            sides='several',
+            steps=2,
+            rate=2e-3,
+            norm_eval=False,
+            seed=0,
+        )
         detector = trainings.build(training.model, training.seed)
         detector.backbone.mask_padding = padding == 'left out'
         photos = trainings.draw_all(8, 0, sides)
