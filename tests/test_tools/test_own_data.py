@@ -1626,6 +1626,14 @@ CLASSES = {
             'classes.txt': 'red\nblue',
         }
     ),
+    'numbers of classes that begin with zeros': Case(
+        {
+            'img/{i}.jpg': photo,
+            'train.txt': '\n'.join(f'{i}.jpg 0{i % 2}' for i in range(8)),
+            'val.txt': '8.jpg 00\n9.jpg 01',
+            'classes.txt': 'red\nblue',
+        }
+    ),
     'a list of names of classes': Case(
         {
             'img/a {i}.jpg': photo,

@@ -3,7 +3,7 @@
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Optional
@@ -117,11 +117,14 @@ def _table_of_names(folder: Folder, labels: set[str]) -> Optional[NameTable]:
 
 def _names_of_numbers(folder: Folder, labels: set[str]) -> dict[str, str]:
     """Names of classes by number, of an option or a table; none if they have others."""
-    options = {str(i): name for i, name in enumerate(folder.options.classes or ())}
-    if options.keys() >= labels:
-        return options
-    table = _table_of_names(folder, labels)
-    return {str(number): name for number, name in table.names.items()} if table else {}
+    if not all(label.isdigit() for label in labels):
+        return {}
+    names: Mapping[int, str] = dict(enumerate(folder.options.classes or ()))
+    if not names.keys() >= set(map(int, labels)):
+        table = _table_of_names(folder, labels)
+        names = table.names if table else {}
+    # the number of a label may begin with zeros
+    return {label: names[int(label)] for label in labels} if names else {}
 
 
 def folder_notes(folder: Folder, matches: Iterable[Match]) -> list[Note]:
