@@ -158,13 +158,17 @@ def names_of_value(value: Any) -> dict[int, str]:
 def _names_of_entries(entries: Sequence[Mapping[str, Any]]) -> dict[int, str]:
     names = {}
     for entry in entries:
-        plain = {_plain(key): cell for key, cell in entry.items()}
-        number = next((plain[key] for key in ID_COLUMNS if key in plain), '')
-        name = next((plain[key] for key in NAME_COLUMNS if key in plain), '')
+        number, name = _cell(entry, ID_COLUMNS), _cell(entry, NAME_COLUMNS)
         if not str(number).strip().isdigit() or not isinstance(name, str):
             return {}
         names[int(number)] = name.strip()
     return names
+
+
+def _cell(entry: Mapping[str, Any], columns: Iterable[str]) -> Any:
+    """Returns what an entry has in the first of these columns, '' without any."""
+    cells = {_plain(key): cell for key, cell in entry.items()}
+    return next((cells[column] for column in columns if column in cells), '')
 
 
 def _plain(key: object) -> str:
@@ -188,9 +192,8 @@ def _names_of_colors(entries: Sequence[Mapping[str, Any]]) -> dict[int, str]:
     """Returns the names of a table of colors, whose ids are the places in it."""
     names = []
     for entry in entries:
-        plain = {_plain(key): cell for key, cell in entry.items()}
-        name = next((plain[key] for key in NAME_COLUMNS if key in plain), '')
-        if not name or not any(colors <= plain.keys() for colors in COLOR_COLUMNS):
+        name, columns = _cell(entry, NAME_COLUMNS), set(map(_plain, entry))
+        if not name or not any(colors <= columns for colors in COLOR_COLUMNS):
             return {}
         names.append(name)
     return _listed(names)
