@@ -126,9 +126,8 @@ def build_norm(cfg: Mapping[str, Any], channels: int) -> Any:
     kind, options = resolve(cfg, find_layer)
     is_trained = options.pop('requires_grad', True)
     options.setdefault('eps', 1e-5)
-    if (
-        getattr(kind, '__name__', '') == 'GroupNorm'
-    ):  # its first argument is the number of groups
+    if getattr(kind, '__name__', '') == 'GroupNorm':
+        # its first argument is the number of groups
         norm = kind(num_channels=channels, **options)
     else:
         norm = kind(channels, **options)
