@@ -17,6 +17,7 @@ COLORS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#00
 CYCLE = cycler(linestyle=['-', '--', ':', '-.']) * cycler(color=COLORS)
 STYLE = [*figures.STYLE, {'savefig.dpi': 90, 'axes.prop_cycle': CYCLE}]
 BAR = 0.16  # inches
+LABEL_GAP = 14  # pixels, on both sides of a label together
 
 
 @style.context(STYLE)
@@ -75,7 +76,9 @@ def plot_ratios(rows, path):
                 if value := bars.get((group, variant, step), {}).get(key):
                     bar = axis.barh(place + offset, value, 0.9, color=colors[variant])
                     text = f'{variant}: {value:.3g}'
-                    axis.bar_label(bar, [text], padding=2, fontsize=7)
+                    (label,) = axis.bar_label(bar, [text], padding=2, fontsize=7)
+                    # the axis makes room for it, not the figure
+                    label.set_in_layout(False)
             ticks.append(place + (len(variants) - 1) / 2)
             place += len(variants) + 1
         axis.set_yticks(ticks, [f'{case}\n{size(shape)}' for case, shape in groups])
@@ -83,8 +86,20 @@ def plot_ratios(rows, path):
         axis.grid(visible=False, axis='y')
         axis.axvline(1, color='black', linewidth=0.8)
         axis.set_ylim(place - 0.5, -1)
-        axis.margins(x=0.9)
+    figure.draw_without_rendering()
+    for axis in axes:
+        make_room_for_labels(axis)
     save(figure, path)
+
+
+def make_room_for_labels(axis):
+    """Sets the limits of an axis so that the labels behind its bars are inside."""
+    width = axis.get_window_extent().width
+    most = 0
+    for bar, label in zip(axis.patches, axis.texts):
+        rest = width - label.get_window_extent().width - LABEL_GAP
+        most = max(most, bar.get_width() * width / max(rest, width / 10))
+    axis.set_xlim(0, most or 1)
 
 
 def subplots(num, width, height, **options):
