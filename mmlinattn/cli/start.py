@@ -1,33 +1,39 @@
-"""Code that the command-line tools share; the package itself does not need it."""
+"""What a process does before it runs a command."""
 
 import os
 import sys
 from importlib.util import find_spec
 
-# Without it, threads that wait for each other take the cores of other programs, and a
-# step beside them takes twice as long. It has an effect before torch is imported.
-os.environ.setdefault('OMP_WAIT_POLICY', 'PASSIVE')
-
-MISSING = [
-    name for name in ('cv2', 'mmengine', 'torch', 'mmlinattn') if not find_spec(name)
-]
-if MISSING:
-    print(
-        f'{sys.executable} lacks {", ".join(MISSING)}: take the Python of the '
-        'environment, .venv/bin/python after make env, or pip install -e . '
-        '(docs/start.md)',
-        file=sys.stderr,
-    )
-    sys.exit(2)
-
 from mmlinattn import check_numpy, check_versions, ops
 
-try:
-    check_versions()
-    check_numpy()
-except ImportError as error:
-    print(error, file=sys.stderr)
-    sys.exit(2)
+NEEDED = ('cv2', 'mmengine', 'torch')
 
-# here, so that workers of data loaders that are spawned have them, too
-ops.enable()
+
+def prepare_process() -> None:
+    """Lets threads of torch sleep while they wait, and mmcv use our operators. It
+    imports no library.
+
+    Threads that wait for each other without sleeping take the cores of other programs,
+    and a step beside them takes twice as long. The setting has an effect before torch
+    is imported.
+    """
+    os.environ.setdefault('OMP_WAIT_POLICY', 'PASSIVE')
+    ops.enable()
+
+
+def check_libraries() -> None:
+    """Ends the program with one line if a library is missing, or has another
+    version than commands need."""
+    missing = [name for name in NEEDED if not find_spec(name)]
+    try:
+        if missing:
+            raise ImportError(
+                f'{sys.executable} lacks {", ".join(missing)}: take the Python of the '
+                'environment, .venv/bin/python after make env, or pip install '
+                "'mmlinattn[all]' (docs/start.md)"
+            )
+        check_versions()
+        check_numpy()
+    except ImportError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)

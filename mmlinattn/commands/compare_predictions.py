@@ -14,7 +14,7 @@ IMAGE_predictions.json with the objects, the share of pixels of each class, or t
 classes.
 
 example:
-  python tools/analysis_tools/compare_predictions.py \\
+  mmlinattn compare \\
       configs/soft/mask-rcnn_softpp-t_fpn_1x_coco.py \\
       configs/elfatt/mask-rcnn_swin-t-elfatt_fpn_1x_coco.py \\
       --checkpoint softpp.pth elfatt.pth --image photos/
@@ -30,9 +30,7 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any, Optional
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from mmlinattn_tools import cli, runs  # first: a line tells what is wrong with mmcv
+from mmlinattn.runs import preparation as runs  # first: it checks mmcv
 
 # isort: split
 import mmcv
@@ -46,16 +44,9 @@ from mmengine.utils import track_iter_progress
 from PIL import Image
 
 from mmlinattn import ops
-from mmlinattn.deployment.predictor import above, as_json, state_of
-from mmlinattn.engine.preflight import build_model, error_in
-from mmlinattn.utils import load_config
-from mmlinattn.utils.faults import is_own_fault
-from mmlinattn.utils.files import DRAFTS
-from mmlinattn.utils.log import quiet
-from mmlinattn.weights import load_safely
-from mmlinattn_tools.figures import save
-from mmlinattn_tools.photo_files import find_photos, is_done, read_record
-from mmlinattn_tools.pictures import (
+from mmlinattn.cli import parser as cli
+from mmlinattn.cli.figures import save
+from mmlinattn.cli.pictures import (
     Color,
     Panel,
     draw_label_map,
@@ -63,7 +54,16 @@ from mmlinattn_tools.pictures import (
     save_picture,
     side_by_side,
 )
-from mmlinattn_tools.run_arguments import note
+from mmlinattn.cli.run_arguments import note
+from mmlinattn.deployment.predictor import above, as_json, state_of
+from mmlinattn.engine.preflight import build_model, error_in
+from mmlinattn.utils import load_config
+from mmlinattn.utils.faults import is_own_fault
+from mmlinattn.utils.files import DRAFTS
+from mmlinattn.utils.log import quiet
+from mmlinattn.weights import load_safely
+
+from .photo_files import find_photos, is_done, read_record
 
 OUT = Path('work_dirs', 'compare_predictions')
 # steps of a pipeline that read the truth or change it
@@ -329,7 +329,7 @@ def predict_all(
         except Exception as error:
             failed += 1
             text = f'{photo}: not predicted: {type(error).__name__}: {error}'
-            if is_own_fault(error, cli.TOOLS):
+            if is_own_fault(error):
                 raise
             if failed == most_failures:
                 raise ValueError(text) from error

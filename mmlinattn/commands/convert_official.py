@@ -14,20 +14,14 @@ its last stage, of DeiT and of CSWin, CSWin's stripe_width (7 in stage 3 of a mo
 224 pixels, 12 for 384).
 
 example:
-  mim run mmlinattn convert_official soft SOFT_Tiny.pth soft-t.pth
+  mmlinattn convert soft SOFT_Tiny.pth soft-t.pth
 """
 
 import argparse
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Optional
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from mmlinattn_tools import cli
-
-# isort: split
+from mmlinattn.cli import parser as cli
 from mmlinattn.weights import (
     convert_back,
     find_state_dict,
@@ -43,7 +37,7 @@ AUTO = 'auto'
 
 
 def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
-    parser = cli.Parser(prog=Path(__file__).name, description=__doc__)
+    parser = cli.Parser(description=__doc__)
     add = parser.add_argument
     families = '; '.join(f'{key}: {family.title}' for key, family in FAMILIES.items())
     text = f'the official code, {AUTO} for the one that keys tell: {families}'

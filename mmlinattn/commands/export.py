@@ -7,7 +7,7 @@ For other models, export the backbone (--backbone-only). ONNX files are for batc
 images of any size from 32 x 32 on, those of torch.export for one image of --shape.
 
 With --whole, an ONNX file takes one image (H, W, 3) of any size, RGB in 8 bits, and
-returns the predictions of tools/test.py: boxes, scores, labels and masks, a label map,
+returns the predictions of mmlinattn test: boxes, scores, labels and masks, a label map,
 or scores of classes. mmlinattn.deployment.Predictor runs it. With --verify, too, the
 test of CONFIG runs with the model and with the file.
 """
@@ -26,10 +26,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Optional
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from mmlinattn_tools import cli
-from mmlinattn_tools.runs import (  # a line tells what is wrong with mmcv
+from mmlinattn.runs.preparation import (  # first: it checks mmcv
     INSTANCES,
     dataset_meta,
     load_model,
@@ -47,6 +44,8 @@ from mmengine.structures import InstanceData, PixelData
 from mmengine.utils import ProgressBar
 from torch import nn
 
+from mmlinattn.cli import parser as cli
+from mmlinattn.cli import program
 from mmlinattn.deployment import (
     FORMATS,
     ExportedModel,
@@ -56,9 +55,9 @@ from mmlinattn.deployment import (
     parity,
 )
 from mmlinattn.models.backbones.base import MIN_SIDE
+from mmlinattn.runs.screen import NO_SCORE
 from mmlinattn.utils.faults import is_own_fault
 from mmlinattn.utils.log import quiet
-from mmlinattn_tools.screen import NO_SCORE
 
 SIDE = cli.number(int, MIN_SIDE, 2**16)
 # of the metrics that a library rounds: percent with two digits, shares with three
@@ -363,7 +362,7 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
         is_right = run(args)
     if not is_right:
         sys.exit(
-            f'{Path(sys.argv[0]).name}: error: the file differs from the model by more '
+            f'{program.name()}: error: the file differs from the model by more '
             f'than --tolerance {args.tolerance:g}'
         )
 

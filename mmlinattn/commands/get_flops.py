@@ -15,22 +15,18 @@ RoI heads and other parts without meta kernels run on the CPU.
 
 import argparse
 import copy
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Optional
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from mmlinattn_tools.cli import (
+from mmlinattn.cli.parser import (
     INPUT_ERRORS,
     Parser,
     add_cfg_options,
     errors_in_one_line,
     number,
 )
-from mmlinattn_tools.runs import load_model, test_data  # a line tells of a wrong mmcv
+from mmlinattn.runs.preparation import load_model, test_data  # first: it checks mmcv
 
 # isort: split
 import torch

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Makes the project's virtual environment: `.venv` or `.venv-modern`.
 
 It needs nothing but a Python 3.9 or newer, and may be stopped and run again at
@@ -161,6 +160,8 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     add('--print-folder', action='store_true', help='only print the folder')
     add('--print-stacks', action='store_true', help='only print what can be made here')
     args = parser.parse_args(argv)
+    if not (ROOT / 'requirements').is_dir():
+        parser.exit(2, 'make env: error: this needs a clone of the repository\n')
     os.environ.pop('PYTHONPATH', None)  # pip would take what is there for installed
     pythons = {}
     try:

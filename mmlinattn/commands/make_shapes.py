@@ -25,20 +25,16 @@ import argparse
 import colorsys
 import json
 import shutil
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Optional, Union
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from mmlinattn_tools import cli
-
-# isort: split
 import cv2
 import numpy as np
 from PIL import Image, ImageDraw
 from rich.progress import track
+
+from mmlinattn.cli import parser as cli
 
 SPLITS = ('train', 'val')
 # Corners, and radius of the circumscribed circle, of regular polygons of unit area.

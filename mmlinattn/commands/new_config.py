@@ -1,6 +1,6 @@
 """Write a config that trains one of our models on your photos.
 
-    new_config.py --data my/coco --task det --backbone softpp-t --out mine.py
+    mmlinattn new-config --data my/coco --task det --backbone softpp-t --out mine.py
 
 --task  content of the folder --data
 det     COCO or labelme files (*.json), VOC or CVAT files (*.xml), the VGG Image
@@ -23,31 +23,25 @@ and _data. Your own files do not change.
 """
 
 import argparse
-import os
-import shlex
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Optional
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / 'tools'))
-
-from mmlinattn_tools import cli  # first: a line tells that libraries are missing
-
-# isort: split
 from rich.console import Console
 from rich.table import Table
 
-from mmlinattn_tools.label_files import RECORD, note_files
-from mmlinattn_tools.own_config import (
+from mmlinattn.cli import parser as cli
+from mmlinattn.cli import program
+from mmlinattn.own_config import (
     TASKS,
     Choices,
     Devices,
-    whole_config,
-    write_config,
+    check_paths,
+    folder_of_lists,
+    make_config,
+    put_in_place,
 )
-from mmlinattn_tools.own_data import Note, Options, OwnData, write
+from mmlinattn.own_data import Note, Options, OwnData
 
 CLASSES = 60  # in the table on the screen
 
@@ -89,16 +83,6 @@ def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def find_devices() -> Devices:
-    """The GPUs of this machine, or its CPU."""
-    import torch
-
-    if not torch.cuda.is_available():
-        return Devices(number=1, memory=0)
-    memory = torch.cuda.get_device_properties(0).total_memory
-    return Devices(number=torch.cuda.device_count(), memory=memory / 2**30)
-
-
 def report(data: OwnData, notes: Iterable[Note]) -> None:
     """Prints what the folder has, and notes on decisions."""
     kinds = sorted(
@@ -116,55 +100,35 @@ def report(data: OwnData, notes: Iterable[Note]) -> None:
     Console(highlight=False, markup=False, emoji=False).print(table)
     print(f'{len(data.classes)} classes: {", ".join(data.classes)}')
     for note in notes:
-        print(f'new_config.py: {note}')
-
-
-def check_paths(data: Path, out: Path) -> None:
-    """Raises an error for a folder of data or a file for the config that can't be
-    one."""
-    if not data.is_dir():
-        raise FileNotFoundError(f'--data {data}: there is no such folder')
-    if out.suffix != '.py':
-        raise ValueError(f'--out {out}: the name of a config must end in .py')
-    if data.resolve() in out.resolve().parents:
-        raise ValueError(f'--out {out} is in the folder --data: give another place')
+        print(f'{program.name()}: {note}')
 
 
 def print_command(out: Path, devices: Devices) -> None:
     """Prints how to train a config."""
-    tools = shlex.quote(os.path.relpath(ROOT / 'tools'))
-    name, python = shlex.quote(str(out)), shlex.quote(sys.executable)
     print('To train it; it ends with the commands to test, predict and export:')
     if devices.number > 1:
-        print(f'bash {tools}/dist_train.sh {name} {devices.number}')
-    else:  # with the Python that has the libraries
-        print(f'{python} {tools}/train.py {name}')
+        print(program.train_on_gpus(str(out), devices.number))
+    else:
+        print(program.command('train', str(out)))
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:
     """The command."""
     args = parse_args(argv)
-    out, lists = args.out, args.out.with_name(f'{args.out.stem}_data')
+    out = args.out
     with cli.errors_in_one_line(*cli.INPUT_ERRORS):
         check_paths(args.data, out)
-        cli.protect(args, out, *filter(None, [args.show]))
+        cli.check_free(args, out, *filter(None, [args.show]))
         with cli.error_of(f'--data {args.data}, '):
             data = OwnData.from_folder(Options.from_args(args))
-        devices = find_devices()
-        config = write_config(data, Choices.from_args(args), lists, devices)
+        devices = Devices.find()
+        choices = Choices.from_args(args)
+        config = make_config(data, choices, folder_of_lists(out), devices)
         report(data, [*data.notes, *config.notes])
-        cli.check_claim(lists, RECORD)
-        with whole_config(out, lists) as (draft, folder):
-            write(data, folder)
-            note_files(data.label_files, folder)
-            draft.write_text(config.source, 'utf-8')
+        put_in_place(config, data, out)
         if args.show:
-            from mmlinattn_tools.own_data.pictures import show
+            from mmlinattn.own_data.pictures import show
 
             show(data, args.show)
-    print(f'new_config.py: {config.source[3:].partition(";")[0]}')
+    print(f'{program.name()}: {config.source[3:].partition(";")[0]}')
     print_command(out, devices)
-
-
-if __name__ == '__main__':
-    main()

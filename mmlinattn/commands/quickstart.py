@@ -1,7 +1,7 @@
 """Train, test and draw a Mask R-CNN with a SOFT++ backbone on real files.
 
 It writes a small dataset of circles, squares and triangles in COCO's layout, and a
-config for it with new_config.py. It trains from scratch, prints box and mask AP on
+config for it with new-config. It trains from scratch, prints box and mask AP on
 held-back images, and keeps pictures of the predictions. The same commands with other
 options at their end are for photos of your own.
 """
@@ -15,13 +15,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Optional, Union
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from mmlinattn.cli import parser as cli
+from mmlinattn.cli import program
 
-from mmlinattn_tools import cli
-
-# isort: split
-ROOT = Path(__file__).resolve().parents[2]
-# files to replace; make_shapes.py replaces the data, in coco/
+# files to replace; the command for shapes replaces the data, in coco/
 RESULTS = ('train', 'test', 'predictions')
 SIMPLE = (
     'model.roi_head.bbox_head.fc_out_channels=512',
@@ -39,7 +36,7 @@ SIMPLE = (
 def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     parser = cli.Parser(description=__doc__)
     add = parser.add_argument
-    out = ROOT / 'work_dirs' / 'quickstart'
+    out = find_root() / 'work_dirs' / 'quickstart'
     text = 'folder for data, checkpoints and pictures (default: %(default)s)'
     add('--out', type=cli.output_folder, default=out, help=text)
     count = cli.number(int, 1, 10**6)
@@ -56,11 +53,18 @@ def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def run(title: str, script: str, *options: Union[str, int, Path]) -> None:
-    """Runs a script; the logs of trainings and tests are in their folders."""
-    command = [sys.executable, script, *map(str, options)]
+def find_root() -> Path:
+    """The clone whose script was started, or the current folder."""
+    tools = program.find_tools()
+    is_clone = tools is not None and (tools.parent / 'setup.py').is_file()
+    return tools.parent if tools is not None and is_clone else Path.cwd()
+
+
+def run(title: str, verb: str, *options: Union[str, int, Path]) -> None:
+    """Runs a command of ours; the logs of trainings and tests are in their folders."""
+    command = [*program.words_of(verb), *map(str, options)]
     print(f'\n== {title}\n$ {shlex.join(command)}', flush=True)
-    if subprocess.run(command, cwd=ROOT).returncode:
+    if subprocess.run(command).returncode:
         sys.exit(f'{title} failed')
 
 
@@ -75,16 +79,16 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     data, config, train = out / 'coco', out / 'shapes.py', out / 'train'
     shapes = ('--layout', 'shapes', '--size', 128, 128, '--out', data)
     numbers = ('--num-train', 160, '--num-val', 48)
-    run('Data', 'tools/dataset_converters/make_shapes.py', *shapes, *numbers)
+    run('Data', 'shapes', *shapes, *numbers)
     model = ('--task', 'det', '--backbone', 'softpp-t', '--epochs', epochs)
     files = ('--overwrite', '--out', config, '--data', data)
-    run('Config', 'tools/misc/new_config.py', *model, *files)
+    run('Config', 'new-config', *model, *files)
     settings = [*SIMPLE, f'train_cfg.val_interval={epochs}', *args.cfg_options]
     options = ('--cfg-options', *settings)
-    run('Training', 'tools/train.py', config, '--work-dir', train, *options)
+    run('Training', 'train', config, '--work-dir', train, *options)
     checkpoint = (train / 'last_checkpoint').read_text().strip()
     folders = ('--work-dir', out / 'test', '--show-dir', out / 'predictions')
-    run('Testing', 'tools/test.py', config, checkpoint, *folders, *options)
+    run('Testing', 'test', config, checkpoint, *folders, *options)
     print(f'\nCheckpoint:  {checkpoint}\nPredictions: {out / "predictions"}')
     print('(truth on the left, prediction on the right)')
 

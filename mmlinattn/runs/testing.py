@@ -1,68 +1,89 @@
 """Tests a model of mmdet, mmseg or mmpretrain."""
 
 import argparse
+from collections.abc import Mapping
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any, Optional, Union
 
-from mmlinattn_tools import cli
-from mmlinattn_tools.run_arguments import note, parse_run, run_parser, warn
-
-# what to type in place of options of the libraries' own scripts
-REPLACED = {
-    '--show': '--show-dir DIR saves the pictures',
-    '--wait-time': '--show-dir DIR saves the pictures',
-    '--interval': '--show-dir DIR saves the pictures of all images',
-    '--out-item': '--out FILE.pkl saves the predictions; the metrics are in the work '
-    "directory's JSON file",
-    '--amp': '--cfg-options test_cfg.fp16=True',
-    '--format-only': '--cfg-options test_evaluator.format_only=True',
-}
-
-
-def parse_args() -> argparse.Namespace:
-    parser = run_parser(
-        'Test a model from a config of mmdet, mmseg, mmpretrain or mmlinattn: '
-        'print its metrics, and write them to the work directory.',
-        REPLACED,
-    )
-    parser.add_argument('checkpoint', help='path of the weights to test')
-    parser.add_argument(
-        '--out',
-        metavar='PATH',
-        help='save predictions: mmdet and mmpretrain in a file, *.pkl, mmseg in '
-        'a folder of label maps',
-    )
-    parser.add_argument(
-        '--show-dir',
-        type=cli.output_folder,
-        metavar='DIR',
-        help='save pictures of predictions in this folder (mmseg: in its '
-        'vis_data/vis_image)',
-    )
-    parser.add_argument(
-        '--tta',
-        action='store_true',
-        help='test-time augmentation, by tta_model and tta_pipeline of the config; '
-        'default for mmdet and mmpretrain: flips',
-    )
-    cli.add_overwrite(parser)
-    return parse_run(parser)
-
-
-# before the libraries are imported, which takes seconds
-ARGS = parse_args() if __name__ == '__main__' else None
-
-# isort: split
-from mmlinattn_tools import runs  # a line tells of a wrong mmcv
-
-# isort: split
 from mmengine.config import Config
 from torch import nn
 
+from mmlinattn.cli import parser as cli
+from mmlinattn.cli.run_arguments import note, run_options, warn
 from mmlinattn.utils import check_file
-from mmlinattn_tools.library_options import use_test_time_augmentation
-from mmlinattn_tools.work_dir import FullDiskError, full_disk_in_a_line
+
+from . import preparation as runs
+from .library_options import use_test_time_augmentation
+from .work_dir import FullDiskError, full_disk_in_a_line
+
+ERRORS = (ConnectionError, FullDiskError)  # of a test that has begun
+
+
+def test(
+    config: Union[str, Path],
+    checkpoint: Union[str, Path],
+    work_dir: Union[str, Path, None] = None,
+    cfg_options: Optional[Mapping[str, Any]] = None,
+    *,
+    out: Optional[str] = None,
+    show_dir: Union[str, Path, None] = None,
+    tta: bool = False,
+    overwrite: bool = False,
+    allow_mismatch: bool = False,
+    trust: bool = False,
+    preflight: bool = True,
+    check_photos: bool = False,
+    launcher: str = 'none',
+) -> dict[str, float]:
+    """Test a model, as the command ``mmlinattn test`` does; :func:`.training.train`
+    says what changes in this process.
+
+    Args:
+        config (str | Path): A config of mmdet, mmseg, mmpretrain or mmlinattn.
+        checkpoint (str | Path): Its weights.
+        work_dir (str | Path, optional): The folder to write to. Default: that of the
+            config, or ``work_dirs/NAME``.
+        cfg_options (Mapping, optional): Entries of the config to override, by dotted
+            key.
+        out (str, optional): Where to save predictions: a file ``*.pkl``, and of mmseg a
+            folder of label maps.
+        show_dir (str | Path, optional): A folder for pictures of predictions.
+        tta (bool): Test-time augmentation.
+        overwrite (bool): Replace files that exist.
+        allow_mismatch (bool): Accept a checkpoint that does not fit the model.
+        trust (bool): Unpickle everything in checkpoints, which can run any code.
+        preflight (bool): Build the model, and read the first samples, beforehand.
+        check_photos (bool): Read every photo beforehand.
+        launcher (str): 'none', 'pytorch', 'slurm' or 'mpi'.
+
+    Returns:
+        dict[str, float]: The metrics.
+
+    Raises:
+        FileNotFoundError: If the config, the checkpoint or a file of the data is
+            missing.
+        FileExistsError: If ``out`` or ``show_dir`` has files, without ``overwrite``.
+        KeyError: If the config lacks an entry.
+        ValueError: If the config, its data, and the checkpoint do not fit each other.
+    """
+    args = run_options(
+        config,
+        work_dir,
+        cfg_options,
+        checkpoint=str(checkpoint),
+        out=out,
+        show_dir=None if show_dir is None else Path(show_dir),
+        tta=tta,
+        overwrite=overwrite,
+        allow_mismatch=allow_mismatch,
+        trust=trust,
+        no_preflight=not preflight,
+        check_photos=check_photos,
+        launcher=launcher,
+    )
+    return run(prepare(args))
 
 
 def draw_predictions(cfg: Config, args: argparse.Namespace) -> None:
@@ -102,7 +123,7 @@ def check_weights(cfg: Config, args: argparse.Namespace, model: nn.Module) -> No
     """Raises an error for a checkpoint that doesn't cover the model, or has its classes
     in another order, and hands on what it read."""
     path, allow_mismatch = args.checkpoint, args.allow_mismatch
-    checkpoint, fitted = runs.compare('checkpoint', path, model)
+    checkpoint, fitted = runs.load_checkpoint('checkpoint', path, model)
     if not fitted.whole:
         text = f'checkpoint={path!r} does not fit this model: {fitted.describe()}'
         if not allow_mismatch:
@@ -136,7 +157,7 @@ def prepare(args: argparse.Namespace) -> Config:
     cfg = runs.run_config(args)
     check_file('checkpoint', args.checkpoint)
     cfg.load_from = args.checkpoint
-    cli.protect(args, *map(Path, filter(None, (args.show_dir, args.out))))
+    cli.check_free(args, *map(Path, filter(None, (args.show_dir, args.out))))
     if args.out:
         save_predictions(cfg, args.out)
     if args.show_dir:
@@ -148,16 +169,8 @@ def prepare(args: argparse.Namespace) -> Config:
     return cfg
 
 
-def main() -> None:
-    """The command."""
-    args = ARGS or parse_args()
-    with cli.errors_in_one_line(*cli.INPUT_ERRORS):
-        cfg = prepare(args)
-    errors = cli.errors_in_one_line(ConnectionError, FullDiskError)
+def run(cfg: Config) -> dict[str, float]:
+    """Tests by a config that :func:`prepare` has prepared; returns the metrics."""
     full = full_disk_in_a_line(cfg.work_dir, 'test again')
-    with errors, full, runs.advice_on_downloads(cfg):
-        runs.make_runner(cfg).test()
-
-
-if __name__ == '__main__':
-    main()
+    with full, runs.advice_on_downloads(cfg):
+        return runs.make_runner(cfg).test()

@@ -2,67 +2,17 @@
 
 import argparse
 import os.path as osp
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Optional, Union
 
-from mmlinattn_tools.run_arguments import (
-    is_first_process,
-    note,
-    parse_run,
-    run_parser,
-    warn,
-)
-
-# what to type in place of options of the libraries' own scripts
-REPLACED = {
-    '--no-validate': '--cfg-options val_cfg=None val_dataloader=None '
-    'val_evaluator=None',
-    '--no-persistent-workers': '--cfg-options '
-    'train_dataloader.persistent_workers=False',
-    '--resume-from': '--resume CHECKPOINT',
-    '--auto-resume': '--resume',
-}
-
-
-def parse_args() -> argparse.Namespace:
-    parser = run_parser(
-        'Train a model from a config of mmdet, mmseg, mmpretrain or '
-        'mmlinattn; the config may inherit from mmlinattn::.',
-        REPLACED,
-    )
-    parser.add_argument(
-        '--amp', action='store_true', help='automatic mixed precision, on a GPU'
-    )
-    parser.add_argument(
-        '--resume',
-        nargs='?',
-        const='auto',
-        metavar='CHECKPOINT',
-        help='resume from a checkpoint or, without a path, from the last one in the '
-        'work directory; without any, begin',
-    )
-    parser.add_argument(
-        '--auto-scale-lr',
-        action='store_true',
-        help='scale the learning rate from the batch size of the config '
-        '(auto_scale_lr.base_batch_size) to the real one',
-    )
-    return parse_run(parser)
-
-
-# before the libraries are imported, which takes seconds
-ARGS = parse_args() if __name__ == '__main__' else None
-
-# isort: split
-from mmlinattn_tools import runs  # a line tells of a wrong mmcv
-
-# isort: split
 from mmengine.config import Config
 from mmengine.device import get_device
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from mmlinattn.cli.run_arguments import is_first_process, note, run_options, warn
 from mmlinattn.engine import (
     DivergenceError,
     DivergenceHook,
@@ -72,16 +22,98 @@ from mmlinattn.engine import (
 )
 from mmlinattn.utils import check_file
 from mmlinattn.utils.files import drafts_of
-from mmlinattn_tools.cli import INPUT_ERRORS, errors_in_one_line
-from mmlinattn_tools.resume_report import ResumeReport
-from mmlinattn_tools.schedules import ScheduleReport
-from mmlinattn_tools.screen import summary
-from mmlinattn_tools.work_dir import (
-    EarlierBest,
-    FullDiskError,
-    full_disk_in_a_line,
-    lock,
-)
+
+from . import preparation as runs
+from .resume_report import ResumeReport
+from .schedules import ScheduleReport
+from .screen import best_of, summary
+from .work_dir import EarlierBest, FullDiskError, full_disk_in_a_line, lock
+
+# of a training that has begun: pretrained weights may be at an address that can't be
+# reached
+ERRORS = (ConnectionError, DivergenceError, FullDiskError)
+
+
+class Trained(NamedTuple):
+    """A training that has ended.
+
+    Attributes:
+        checkpoint (Path, optional): The best checkpoint by the validations, or the last
+            one.
+        work_dir (Path): The folder of the training, with curves, checkpoints, the whole
+            config and logs.
+        summary (list[str]): Lines on what there is, and the next commands.
+    """
+
+    checkpoint: Optional[Path]
+    work_dir: Path
+    summary: list[str]
+
+
+def train(
+    config: Union[str, Path],
+    work_dir: Union[str, Path, None] = None,
+    cfg_options: Optional[Mapping[str, Any]] = None,
+    *,
+    amp: bool = False,
+    resume: Optional[str] = None,
+    auto_scale_lr: bool = False,
+    allow_mismatch: bool = False,
+    trust: bool = False,
+    preflight: bool = True,
+    check_photos: bool = False,
+    launcher: str = 'none',
+) -> Trained:
+    """Train a model from a config of mmdet, mmseg, mmpretrain or mmlinattn, as the
+    command ``mmlinattn train`` does: data, model and weights are checked before.
+
+    In this process, checkpoints are read without running code in them from then on, and
+    mmcv uses the operators of :mod:`mmlinattn.ops` if it has none: call it before
+    anything imports ``mmcv.ops``.
+
+    Args:
+        config (str | Path): A file, which may inherit from ``mmlinattn::``.
+        work_dir (str | Path, optional): The folder to write to. Default: that of the
+            config, or ``work_dirs/NAME``.
+        cfg_options (Mapping, optional): Entries of the config to override, by dotted
+            key, such as ``{'train_dataloader.batch_size': 4}``.
+        amp (bool): Automatic mixed precision, on a GPU.
+        resume (str, optional): A checkpoint to resume from, or 'auto' for the last one
+            in ``work_dir``.
+        auto_scale_lr (bool): Scale the learning rate by the batch size.
+        allow_mismatch (bool): Accept a checkpoint that does not fit the model.
+        trust (bool): Unpickle everything in checkpoints, which can run any code.
+        preflight (bool): Build the model, and read the first samples, beforehand.
+        check_photos (bool): Read every photo beforehand.
+        launcher (str): 'none', 'pytorch', 'slurm' or 'mpi'.
+
+    Returns:
+        Trained: Its best checkpoint, its folder, and lines on both.
+
+    Raises:
+        FileNotFoundError: If the config, a checkpoint or a file of the data is missing.
+        KeyError: If the config lacks an entry.
+        ValueError: If the config, its data, and its weights do not fit each other.
+        FileExistsError: If another training writes to the folder.
+        DivergenceError: If the loss is no number in several iterations.
+        ConnectionError: If weights can't be downloaded.
+        FullDiskError: If the disk is full.
+    """
+    args = run_options(
+        config,
+        work_dir,
+        cfg_options,
+        amp=amp,
+        resume=resume,
+        auto_scale_lr=auto_scale_lr,
+        allow_mismatch=allow_mismatch,
+        trust=trust,
+        no_preflight=not preflight,
+        check_photos=check_photos,
+        launcher=launcher,
+    )
+    cfg, comparison = prepare(args)
+    return run(cfg, comparison, args)
 
 
 def resume(cfg: Config, checkpoint: str) -> None:
@@ -143,7 +175,7 @@ def check_checkpoint(
     Raises:
         ValueError: If it does not fit.
     """
-    checkpoint, fitted = runs.compare('load_from', path, model)
+    checkpoint, fitted = runs.load_checkpoint('load_from', path, model)
     is_unfit = fitted.broken or not fitted.state_dict
     if cfg.get('resume') and not fitted.whole:
         is_unfit = True
@@ -258,15 +290,10 @@ def add_reports(cfg: Config, runner: Any, args: argparse.Namespace) -> None:
         runner.register_hook(ScheduleReport(warn, say))
 
 
-def main() -> None:
-    """The command."""
-    args = ARGS or parse_args()
-    with errors_in_one_line(*INPUT_ERRORS):
-        cfg, comparison = prepare(args)
-    # pretrained weights may be at an address that can't be reached
-    errors = errors_in_one_line(ConnectionError, DivergenceError, FullDiskError)
+def run(cfg: Config, comparison: Any, args: argparse.Namespace) -> Trained:
+    """Trains by a config that :func:`prepare` has prepared, from what it returned."""
     full = full_disk_in_a_line(cfg.work_dir, 'go on with --resume')
-    with errors, full, runs.advice_on_downloads(cfg):
+    with full, runs.advice_on_downloads(cfg):
         runner = runs.make_runner(cfg)
         for hook in runner.hooks if comparison else ():
             if isinstance(hook, PretrainedBackboneHook):
@@ -274,10 +301,8 @@ def main() -> None:
         add_reports(cfg, runner, args)
         with watch_divergence(runner):
             runner.train()
-    if is_first_process():
-        options = runs.export_options(cfg)
-        print('', *summary(runner, cfg, args.config, options), sep='\n')
-
-
-if __name__ == '__main__':
-    main()
+    if not is_first_process():
+        return Trained(None, Path(cfg.work_dir), [])
+    lines = summary(runner, cfg, args.config, runs.export_options(cfg))
+    path, _ = best_of(runner)
+    return Trained(Path(path) if path else None, Path(cfg.work_dir), lines)

@@ -9,18 +9,18 @@ import torch
 from loading import ROOT, load_module
 from PIL import Image
 
+from mmlinattn.cli import parser as cli
 from mmlinattn.utils.faults import is_own_fault
 from mmlinattn.utils.files import MARK
-from mmlinattn_tools import cli
 
 pytestmark = pytest.mark.openmmlab
 
-TOOLS = Path(cli.__file__).parents[1]
+TOOLS = ROOT / 'tools'
 # make_env.py makes the environment, and needs none
 SCRIPTS = [
     str(x.relative_to(TOOLS))
     for x in sorted(TOOLS.rglob('*.py'))
-    if 'mmlinattn_tools' not in x.parts and x.name != 'make_env.py'
+    if x.name != 'make_env.py'
 ]
 
 
@@ -127,11 +127,21 @@ def test_output(parser, tmp_path, monkeypatch, error_of, argv, message):
     assert message in error_of(parser.parse_args, argv)
 
 
-@pytest.mark.parametrize('name', ['', '.ops', '.deployment.predictor', *SCRIPTS])
+MODULES = {
+    ' train': ['mine.py'],
+    ' predict': ['mine.onnx', 'photos'],
+    ' run': ['mmlinattn'],
+    '.ops': ['--status'],
+    '.deployment.predictor': [],
+}
+
+
+@pytest.mark.parametrize('name', [*MODULES, *SCRIPTS])
 def test_another_python_ends_in_one_line(name):
     """One without any library."""
-    words = [TOOLS / name] if name in SCRIPTS else ['-m', f'mmlinattn{name}']
-    words += ['--status'] * (name == '.ops')
+    words = [TOOLS / name]
+    if name in MODULES:
+        words = ['-m', *f'mmlinattn{name}'.split(), *MODULES[name]]
     env = dict(PYTHONPATH=f'{TOOLS.parent}')
     found = subprocess.run(
         [sys.executable, '-S', *words], capture_output=True, text=True, cwd='/', env=env

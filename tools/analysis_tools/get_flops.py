@@ -1,0 +1,14 @@
+"""Counts the FLOPs and parameters of a model: the command `mmlinattn flops`."""
+
+import sys
+from pathlib import Path
+
+# a clone's package, where none is installed
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+from mmlinattn.__main__ import command
+
+main = command('flops')
+
+if __name__ == '__main__':
+    main()

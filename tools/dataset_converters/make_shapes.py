@@ -1,0 +1,14 @@
+"""Writes a small dataset of shapes: the command `mmlinattn shapes`."""
+
+import sys
+from pathlib import Path
+
+# a clone's package, where none is installed
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+from mmlinattn.__main__ import command
+
+main = command('shapes')
+
+if __name__ == '__main__':
+    main()

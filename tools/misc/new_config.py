@@ -1,0 +1,14 @@
+"""Writes a config for a folder of photos: the command `mmlinattn new-config`."""
+
+import sys
+from pathlib import Path
+
+# a clone's package, where none is installed
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+from mmlinattn.__main__ import command
+
+main = command('new-config')
+
+if __name__ == '__main__':
+    main()

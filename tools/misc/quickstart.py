@@ -1,0 +1,14 @@
+"""Trains, tests and draws a small Mask R-CNN: the command `mmlinattn quickstart`."""
+
+import sys
+from pathlib import Path
+
+# a clone's package, where none is installed
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+from mmlinattn.__main__ import command
+
+main = command('quickstart')
+
+if __name__ == '__main__':
+    main()

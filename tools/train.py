@@ -1,0 +1,14 @@
+"""Trains a model: the command `mmlinattn train`."""
+
+import sys
+from pathlib import Path
+
+# a clone's package, where none is installed
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from mmlinattn.__main__ import command
+
+main = command('train')
+
+if __name__ == '__main__':
+    main()
