@@ -108,9 +108,13 @@ def union(*extras):
 
 
 EXTRAS['mm'] = union('det', 'seg', 'pretrain')
-# What every command needs, in an environment of its own: OpenMMLab's distributions
-# can't be installed beside a current Python and torch by pip alone.
-EXTRAS['all'] = union('onedl', 'timm', 'data', 'deploy')
+# What every command needs, in an environment of its own. OpenMMLab's distributions
+# can't be installed beside a current torch by pip alone, the others not on Python 3.9.
+EXTRAS['all'] = [
+    *union('timm', 'data', 'deploy'),
+    *(f'{name}; python_version >= "3.10"' for name in EXTRAS['onedl']),
+    *(f'{name}; python_version < "3.10"' for name in EXTRAS['mm']),
+]
 EXTRAS['tests'] = [
     *EXTRAS['deploy'],
     'cityscapesscripts',
