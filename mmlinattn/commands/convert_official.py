@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from typing import Any, Optional
 
 from mmlinattn.cli import parser as cli
+from mmlinattn.utils.names import inside, shortlist
 from mmlinattn.weights import (
     convert_back,
     find_state_dict,
@@ -29,9 +30,8 @@ from mmlinattn.weights import (
     recognize,
     write_file,
 )
-from mmlinattn.weights.conversion import AVERAGES, PREFIX, plan_conversion, shortlist
+from mmlinattn.weights.conversion import AVERAGES, PREFIX, plan_conversion
 from mmlinattn.weights.families import FAMILIES
-from mmlinattn.weights.rows import inside
 
 AUTO = 'auto'
 

@@ -13,9 +13,9 @@ from our_configs import meta_model
 from mmlinattn.commands import get_flops
 from mmlinattn.models import ConvPoolingNeck, EfficientViT
 from mmlinattn.registry import MODELS
+from mmlinattn.utils.names import inside
 from mmlinattn.weights import convert, convert_back, recognize
 from mmlinattn.weights.conversion import plan_conversion
-from mmlinattn.weights.rows import inside
 
 ACTIVATIONS = dict(b=dict(type='HSwish'), l=dict(type='GELU', approximate='tanh'))
 WIDTHS = dict(
