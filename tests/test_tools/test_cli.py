@@ -10,6 +10,7 @@ from loading import ROOT, load_module
 from PIL import Image
 
 from mmlinattn.cli import parser as cli
+from mmlinattn.utils import faults
 from mmlinattn.utils.faults import is_own_fault
 from mmlinattn.utils.files import MARK
 
@@ -160,16 +161,16 @@ def check_and_fail(kind):
 
 
 @pytest.mark.parametrize('kind, is_fault', (('check', 0), ('fault', 1), ('torch', 1)))
-def test_faults_are_not_told_as_wrong_input(kind, is_fault, capsys):
+def test_faults_are_not_told_as_wrong_input(kind, is_fault, monkeypatch):
     """They keep their traceback, below a line that asks for a report."""
     error = None
     try:
         check_and_fail(kind)
     except (AttributeError, TypeError) as found:
         error = found
-    here = Path(__file__).parent
-    assert is_own_fault(error, here) == is_fault
     assert not is_own_fault(error)  # of the package
+    monkeypatch.setattr(faults, '_PACKAGE', Path(__file__).parent)
+    assert is_own_fault(error) == is_fault
 
 
 @pytest.mark.parametrize(
