@@ -79,7 +79,25 @@ EXTRAS = {
     'seg': [MMENGINE, 'mmsegmentation>=1.2.2,<2.0.0', 'ftfy', 'regex'],
     'pretrain': [MMENGINE, 'mmpretrain>=1.2.0,<2.0.0'],
     'timm': ['timm>=1.0'],
-    'data': ['numpy', 'opencv-python', 'pillow', 'pycocotools', 'pyyaml'],
+    'data': [
+        'matplotlib',
+        'numpy',
+        'opencv-python',
+        'pillow',
+        'pycocotools',
+        'pyyaml',
+        'rich',
+    ],
+    # the maintained distributions: their mmcv is pure Python where pip builds it, and
+    # our operators are in place of its compiled part
+    'onedl': [
+        'onedl-mmengine>=0.10.8,<1.0.0',
+        'onedl-mmcv>=2.3.0,<3.0.0',
+        'onedl-mmdetection>=3.5.0,<4.0.0',
+        'onedl-mmsegmentation>=1.4.0,<2.0.0',
+        'onedl-mmpretrain>=1.3.0,<2.0.0',
+        'torchvision',
+    ],
     'deploy': ['onnx>=1.15', 'onnxruntime>=1.16'],
 }
 
@@ -90,7 +108,13 @@ def union(*extras):
 
 
 EXTRAS['mm'] = union('det', 'seg', 'pretrain')
-EXTRAS['all'] = union('mm', 'timm', 'data', 'deploy')
+# What every command needs, in an environment of its own. OpenMMLab's distributions
+# can't be installed beside a current torch by pip alone, the others not on Python 3.9.
+EXTRAS['all'] = [
+    *union('timm', 'data', 'deploy'),
+    *(f'{name}; python_version >= "3.10"' for name in EXTRAS['onedl']),
+    *(f'{name}; python_version < "3.10"' for name in EXTRAS['mm']),
+]
 EXTRAS['tests'] = [
     *EXTRAS['deploy'],
     'cityscapesscripts',
@@ -132,13 +156,15 @@ setup(
         'Typing :: Typed',
     ],
     packages=find_packages(include=['mmlinattn', 'mmlinattn.*']),
-    package_data={'mmlinattn': ['py.typed']},
+    package_data={'mmlinattn': ['py.typed', 'own_config/templates/*.template']},
+    entry_points={'console_scripts': ['mmlinattn = mmlinattn.__main__:main']},
     python_requires='>=3.9',
     # Models, functions and weights need torch alone, and a torch that fits is never
-    # replaced. Registries, configs and tools need MMEngine, which the extras name:
-    # on the modern stack it comes as onedl-mmengine, and pip, which can't say "one or
-    # the other", would unpack openmmlab's over it. `mmlinattn.registry` checks for both
-    # and says what to install. mmcv has several names too.
+    # replaced. Registries, configs and commands need MMEngine, which the extras name.
+    # It comes as mmengine or as onedl-mmengine, and pip, which can't say "one or the
+    # other", would unpack one over the other: so there are extras for each, 'mm' and
+    # 'onedl', and none here. `mmlinattn.registry` checks for both and says what to
+    # install. mmcv has several names too.
     install_requires=['torch>=2.1'],
     extras_require=EXTRAS,
     cmdclass={'build_py': BuildPy},

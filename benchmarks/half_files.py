@@ -31,6 +31,7 @@ from onnxruntime.transformers.float16 import convert_float_to_float16
 from PIL import Image
 from torch import nn
 
+from mmlinattn.cli.parser import Parser
 from mmlinattn.deployment import ExportedModel, export
 from mmlinattn.deployment.formats import open_onnx
 from mmlinattn.deployment.half import half_scopes, halve_file
@@ -38,7 +39,6 @@ from mmlinattn.deployment.rounding import Rounded
 from mmlinattn.engine import build_model
 from mmlinattn.models.layers.residuals import LayerScale
 from mmlinattn.utils import load_config
-from mmlinattn_tools.cli import Parser
 
 MODELS = {
     'SOFT++-T': 'soft/softpp-t',

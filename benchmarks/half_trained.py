@@ -23,11 +23,11 @@ from mmengine.model import revert_sync_batchnorm
 from PIL import Image, ImageOps
 from torch.nn.functional import affine_grid, cross_entropy, grid_sample
 
+from mmlinattn.cli.parser import Parser
 from mmlinattn.deployment import ExportedModel, export
 from mmlinattn.deployment.rounding import Rounded
 from mmlinattn.engine import build_model
 from mmlinattn.utils import load_config
-from mmlinattn_tools.cli import Parser
 
 ARCH = dict(embed_dims=[32, 64, 96, 160], depths=[1, 2, 4, 2], num_heads=[1, 2, 3, 5])
 SWIN = dict(embed_dims=32, depths=[1, 2, 4, 2], num_heads=[1, 2, 4, 8])

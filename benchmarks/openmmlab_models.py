@@ -46,14 +46,14 @@ from openmmlab_data import DATA, is_self_supervised, made_up_language_models, si
 from side_by_side.report import markdown, write_page
 
 from mmlinattn import ops
-from mmlinattn.utils.files import whole_file
-from mmlinattn_tools.cli import (
+from mmlinattn.cli.parser import (
     INPUT_ERRORS,
     Parser,
     errors_in_one_line,
     number,
     output_file,
 )
+from mmlinattn.utils.files import whole_file
 
 LIBRARIES = ('mmdet', 'mmseg', 'mmpretrain', 'mmrotate')
 MEMORY = 16 << 30  # bytes of a process

@@ -32,7 +32,7 @@ from side_by_side import measuring, report
 from side_by_side.cases import check_same_work
 from side_by_side.registry import SUITES
 
-from mmlinattn_tools.cli import Parser, add_overwrite, number, output_folder, protect
+from mmlinattn.cli.parser import Parser, add_overwrite, number, output_folder, protect
 
 positive = number(int, 1, 10**6)
 

@@ -1,19 +1,20 @@
-"""From a folder of photos to a trained classifier and its predictions: three commands.
+"""From a folder of photos to a trained classifier.
 
     python examples/your_photos.py                  # shapes that it draws
     python examples/your_photos.py my/photos work   # a folder with one for each class
 
-For boxes and label maps, --task of new_config.py is det or seg: docs/use/own_data.md.
+For boxes and label maps, the task is 'det' or 'seg': docs/use/own_data.md.
 """
 
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from PIL import Image, ImageDraw
 
-ROOT = Path(__file__).resolve().parents[1]
+from mmlinattn.own_config import write_config
+from mmlinattn.own_data import OwnData
+from mmlinattn.runs import train
 
 
 def draw_shapes(folder, count=24):
@@ -27,31 +28,18 @@ def draw_shapes(folder, count=24):
             image.save(folder / name / f'{i}.png')
 
 
-def run(*args):
-    """A program of this Python; its output is on the screen."""
-    command = [sys.executable, *map(str, args)]
-    print('+', *command, flush=True)
-    subprocess.run(command, check=True)
-
-
 def main(photos='', work=''):
     work = Path(work or tempfile.mkdtemp())
     if not photos:
         photos = work / 'photos'
         draw_shapes(photos)
-    config, runs = work / 'mine.py', work / 'run'
+    data = OwnData.from_folder(photos, 'cls')
+    print(*data.notes, sep='\n')
     # for a first look: from scratch, and short
-    fast = '--pretrained', 'none', '--epochs', 2
-    tools = ROOT / 'tools'
-    new_config = tools / 'misc' / 'new_config.py'
-    run(new_config, '--data', photos, '--task', 'cls', '--out', config, *fast)
-    run(tools / 'train.py', config, '--work-dir', runs)
-    (best,) = runs.glob('best_*.pth')
-    show = tools / 'analysis_tools' / 'compare_predictions.py'
-    first, *_ = sorted(Path(photos).iterdir())  # photos of one class
-    found = '--image', first, '--out', work / 'found'
-    run(show, config, '--checkpoint', best, *found)
-    print(f'Open {work / "found"}.')
+    write_config(data, work / 'mine.py', pretrained='none', epochs=2)
+    trained = train(work / 'mine.py', work / 'run')
+    # commands that test it, predict photos and export it
+    print(*trained.summary, sep='\n')
 
 
 if __name__ == '__main__':

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from analysis_tools.compare_predictions import Subject
+from mmlinattn.commands.compare_predictions import Subject
 
 ARCH = 'dict(embed_dims=[8, 16], depths=[1, 2], num_heads=[2, 2])'
 SOFT = (

@@ -25,8 +25,8 @@ gc.disable()
 # PyYAML's own parser takes seconds for the index of models
 yaml.SafeLoader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 ROOT = Path(__file__).resolve().parents[1]
-# the modules that tools or tests share
-FOLDERS_OF_MODULES = ('tools', 'tests', 'tests/data/official')
+# the modules that tests share
+FOLDERS_OF_MODULES = ('tests', 'tests/data/official')
 sys.path[:0] = [str(ROOT / folder) for folder in FOLDERS_OF_MODULES]
 
 from loading import run_command  # noqa: E402

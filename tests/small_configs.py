@@ -3,7 +3,7 @@ few images of 48 x 48 pixels, one epoch or two iterations."""
 
 import shutil
 
-from loading import load_module
+from mmlinattn.commands import make_shapes
 
 # a run, and a classifier on the data set in WORLD/imagenet
 RUN = """
@@ -76,7 +76,6 @@ PARTS = (
 def draw_shapes(layout, out, num_train=4, num_val=2, size=48):
     """Writes a small data set."""
     words = f'--num-train {num_train} --num-val {num_val} --size {size} {size}'.split()
-    make_shapes = load_module('tools/dataset_converters/make_shapes.py')
     make_shapes.main(['--layout', layout, '--out', str(out), *words])
 
 

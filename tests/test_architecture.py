@@ -4,6 +4,7 @@ import ast
 import re
 import shutil
 import sys
+from graphlib import TopologicalSorter
 
 import pytest
 from loading import ROOT
@@ -93,6 +94,16 @@ def test_imports():
         if not is_allowed(name, module, path.name == '__init__.py')
     ]
     assert not wrong
+
+
+def test_no_circle():
+    """Of modules; that of a package imports its own ones to export them."""
+    graph = {
+        module: {*imports_of(module, path)} & MODULES.keys()
+        for module, path in MODULES.items()
+        if path.name != '__init__.py'
+    }
+    TopologicalSorter(graph).prepare()
 
 
 def test_registered_models_are_attributes():

@@ -159,6 +159,8 @@ def test_commands_take_their_arguments(run_python):
                 assert (ROOT / word).exists(), words
         if words[0] == 'make':
             assert {x for x in words[1:] if '=' not in x} <= set(targets), words
+        elif words[0] == 'mmlinattn':
+            programs.append(['mmlinattn/__main__.py', *words[1:]])
         elif words[0] == 'mim' or words[1:3] in (['-m', 'mim'], ['-m', 'mmlinattn']):
             programs.append(['mim', *words[1 if words[0] == 'mim' else 3 :]])
         elif words[1:2] == ['-m'] and words[2].startswith('mmlinattn.'):

@@ -89,8 +89,8 @@ def test_detect_with_transformers(tmp_path):
 @pytest.mark.openmmlab
 @pytest.mark.full
 def test_your_photos(tmp_path):
-    run('your_photos', '', tmp_path)
-    assert [*(tmp_path / 'found').glob('*.png')]
+    lines = run('your_photos', '', tmp_path)
+    assert lines[-1].startswith('export:') and [*(tmp_path / 'run').glob('best_*.pth')]
 
 
 @pytest.mark.full

@@ -8,7 +8,7 @@ THEIRS = """
 import importlib, sys, warnings
 sys.path.insert(0, {tests!r})
 import mmcv.cnn, mmengine.model, mmengine.runner, safetensors.torch, timm.models, yaml
-import torch.utils.checkpoint
+import matplotlib.figure, pycocotools.coco, rich.progress, torch.utils.checkpoint
 import stock
 
 torch.empty(0)
@@ -42,7 +42,8 @@ def imported(name):
 
 
 for name in ('', '.ops', '.models', '.functional', '.weights', '.utils', '.analysis',
-             '.deployment', '.engine', '.hub', '.timm'):
+             '.deployment', '.engine', '.hub', '.timm', '.cli', '.own_data',
+             '.own_config', '.runs', '.runs.training', '.runs.testing'):
     imported(f'mmlinattn{name}')
 """
 RUN = """

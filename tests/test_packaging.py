@@ -67,9 +67,10 @@ def wheel(tmp_path_factory):
 def test_wheel_carries_the_package_and_what_mim_needs(wheel):
     info = f'mmlinattn-{mmlinattn.__version__}.dist-info/'
     expected = {'mmlinattn/py.typed'}
-    for path in (ROOT / 'mmlinattn').rglob('*.py'):
-        if '.mim' not in path.parts:
-            expected.add(str(path.relative_to(ROOT)))
+    for kind in ('py', 'template'):
+        for path in (ROOT / 'mmlinattn').rglob(f'*.{kind}'):
+            if '.mim' not in path.parts:
+                expected.add(str(path.relative_to(ROOT)))
     for path in (ROOT / name for name in MIM_FILES):
         for file in path.rglob('*') if path.is_dir() else [path]:
             if file.is_file() and '__pycache__' not in file.parts:
@@ -85,9 +86,16 @@ def test_install_leaves_torch_and_mm_libraries_alone(wheel):
     metadata = Parser().parsestr(text.decode())
     needs = metadata.get_all('Requires-Dist')
     assert [x for x in needs if 'extra' not in x] == ['torch>=2.1']
-    assert 'mmcv' not in ' '.join(needs)
-    extras = {'all', 'data', 'deploy', 'det', 'mm', 'pretrain', 'seg', 'tests', 'timm'}
-    assert set(metadata.get_all('Provides-Extra')) == extras
+    extras = {'all', 'data', 'deploy', 'det', 'mm', 'onedl', 'pretrain', 'seg', 'tests'}
+    assert set(metadata.get_all('Provides-Extra')) == {*extras, 'timm'}
+    # distributions of one stack never come over those of the other
+    for extra in ('mm', 'det', 'seg', 'pretrain', 'onedl', 'all'):
+        marked = [x for x in needs if re.search(rf'\W{extra}\W', x.partition(';')[2])]
+        current = [x for x in marked if not re.search(r'< .3\.10', x)]
+        names = [x for x in current if re.match('(onedl-)?mm', x)]
+        is_onedl = extra in ('onedl', 'all')
+        assert names and {x.startswith('onedl-') for x in names} == {is_onedl}
+        assert any('mmcv' in x for x in names) == is_onedl
 
 
 @pytest.mark.parametrize('links', [True, pytest.param(False, marks=pytest.mark.full)])
@@ -186,3 +194,38 @@ def test_the_address_of_the_code_is_one():
     clone = f'git clone {address}'
     for page in ('README.md', 'docs/start.md', 'docs/use/own_data.md'):
         assert clone in (ROOT / page).read_text('utf-8')
+
+
+@pytest.mark.full
+def test_all_in_an_empty_environment(wheel, tmp_path):
+    """From photos to predictions in an empty folder, with what pip installs, by the
+    commands that are printed."""
+    run(sys.executable, '-m', 'venv', tmp_path / 'venv')
+    bin, folder = tmp_path / 'venv' / 'bin', tmp_path / 'my folder'
+    folder.mkdir()
+    options = '--quiet', '--disable-pip-version-check'
+    run(bin / 'python', '-m', 'pip', 'install', *options, f'{wheel.filename}[all]')
+    path = os.pathsep.join([str(bin), os.environ['PATH']])
+    env = dict(os.environ, PATH=path, PYTHONPATH='', CUDA_VISIBLE_DEVICES='')
+
+    def use(line):
+        return run_command('bash', '-c', line, cwd=folder, env=env).splitlines()
+
+    numbers = '--num-train 24 --num-val 8 --size 96 96'
+    use(f'mmlinattn shapes --layout shapes --out photos {numbers}')
+    model = '--backbone softpp-micro-linear --detector retinanet --epochs 2'
+    *_, train = use(f'mmlinattn new-config --data photos --task det {model} --out a.py')
+    assert train == 'mmlinattn train a.py'
+    summary = dict(line.split(': ', 1) for line in use(train) if ': ' in line)
+    commands = {name: summary[name].strip() for name in ('test', 'predict', 'export')}
+    assert all(line.startswith('mmlinattn ') for line in commands.values())
+    assert any('bbox_mAP' in line for line in use(commands['test']))
+    use(commands['predict'].replace('PHOTOS', 'photos/val2017'))
+    assert [*folder.rglob('work_dirs/**/*_predictions.png')]
+    checkpoint = summary['checkpoint'].strip()
+    both = f'a.py a.py --checkpoint {checkpoint} {checkpoint}'
+    use(f'mmlinattn compare {both} --image photos/val2017 --out both')
+    assert len([*(folder / 'both').glob('*_predictions.json')]) == 8
+    assert any('gives the model' in line for line in use(commands['export']))
+    use('mmlinattn predict a.onnx photos/val2017 --out found')
+    assert (folder / 'found' / 'predictions.json').is_file()

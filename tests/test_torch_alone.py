@@ -136,7 +136,7 @@ import miniature_backbones as battery
 import recording
 from mmlinattn.parts import build_model
 from mmlinattn.weights import convert, convert_back, read_checkpoint, recognize
-from mmlinattn.weights.rows import inside
+from mmlinattn.utils.names import inside
 
 FILES = {
     name: (cfg, recording.by_name()[name].weights(name))

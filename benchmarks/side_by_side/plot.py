@@ -8,7 +8,7 @@ from matplotlib import style
 from matplotlib.figure import Figure
 from PIL import Image
 
-from mmlinattn_tools import figures
+from mmlinattn.cli import figures
 
 from .cases import size
 

@@ -6,7 +6,6 @@ of docs/flops.yml and docs/printed; tests/test_analysis/test_paper_flops.py test
 """
 
 import copy
-import importlib.util
 import re
 from functools import lru_cache
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import torch
 import yaml
 
+from mmlinattn.commands import get_flops
 from mmlinattn.engine.preflight import build_model
 from mmlinattn.utils import load_config
 from mmlinattn.utils.log import quiet
@@ -21,12 +21,6 @@ from mmlinattn.utils.log import quiet
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / 'docs/flops.md'
 TABLE = re.compile(r'(<!-- flops: (.+?) -->\n).*?(<!-- end of flops -->)', re.S)
-
-spec = importlib.util.spec_from_file_location(
-    'get_flops', ROOT / 'tools/analysis_tools/get_flops.py'
-)
-get_flops = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(get_flops)
 
 # Titles of columns, and the kinds of a FlopCount that they leave out.
 COLUMNS = dict(

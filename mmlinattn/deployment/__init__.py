@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .formats import FORMATS, export, parity
+    from .openmmlab.whole import WholeModel
     from .outputs import ExportedModel
     from .predictor import Predictor
-    from .whole import WholeModel
 
 __all__ = ['FORMATS', 'ExportedModel', 'Predictor', 'WholeModel', 'export', 'parity']
-_ELSEWHERE = dict(ExportedModel='outputs', Predictor='predictor', WholeModel='whole')
+_ELSEWHERE = dict(
+    ExportedModel='outputs', Predictor='predictor', WholeModel='openmmlab.whole'
+)
 
 
 def __getattr__(name: str) -> Any:

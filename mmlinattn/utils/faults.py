@@ -19,14 +19,9 @@ _KINDS = (
 )
 
 
-def is_own_fault(error: BaseException, *folders: Path) -> bool:
+def is_own_fault(error: BaseException) -> bool:
     """True for an error that Python raised at a line of this package, rather than a
-    check of it by ``raise``.
-
-    Args:
-        error (BaseException): The error, with its traceback.
-        *folders (Path): Of code that counts as this package's, too.
-    """
+    check of it by ``raise``; the error has its traceback."""
     if not isinstance(error, _KINDS):
         return False
     frames = list(traceback.walk_tb(error.__traceback__))
@@ -38,12 +33,11 @@ def is_own_fault(error: BaseException, *folders: Path) -> bool:
     frame, line = frames[-1]
     if frame.f_globals.get('__name__') == _BUILDER:
         return False
-    return _is_in(frame, _PACKAGE, *folders) and not _raises(frame, line)
+    return _is_in(frame, _PACKAGE) and not _raises(frame, line)
 
 
-def _is_in(frame: FrameType, *folders: Path) -> bool:
-    parents = Path(frame.f_code.co_filename).resolve().parents
-    return any(folder in parents for folder in folders)
+def _is_in(frame: FrameType, folder: Path) -> bool:
+    return folder in Path(frame.f_code.co_filename).resolve().parents
 
 
 def _raises(frame: FrameType, line: int) -> bool:

@@ -1,13 +1,15 @@
 """Converts the state dict of an official model to ours, and back."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple, Optional
 
 from torch import Tensor
 
+from mmlinattn.utils.names import inside, shortlist
+
 from .families import FAMILIES, HEAD, Family, Layout
-from .rows import LINEAR, Keys, Row, StateDict, inside, nested
+from .rows import LINEAR, Keys, Row, StateDict, nested
 
 PREFIX = 'backbone.'
 OURS = 'mmlinattn'
@@ -45,13 +47,6 @@ class Conversion(NamedTuple):
     def describe(self) -> dict:
         """The layout with which :func:`convert_back` restores the same keys."""
         return dict(self.layout._asdict(), prefix=self.prefix, head=self.head)
-
-
-def shortlist(names: Iterable) -> str:
-    """The number of names and the first few of them."""
-    names = [str(name) for name in names]
-    shown = names[:3] + ['...'] * (len(names) > 3)
-    return f'{len(names)} ({", ".join(shown)})' if names else '0'
 
 
 def without_wrappers(state_dict: StateDict) -> StateDict:

@@ -14,7 +14,9 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.module import _IncompatibleKeys
 
-from .conversion import find_state_dict, shortlist
+from mmlinattn.utils.names import shortlist
+
+from .conversion import find_state_dict
 from .rows import StateDict
 
 # torch adds this counter of batches if a checkpoint lacks it

@@ -18,9 +18,10 @@ from mmengine.runner.checkpoint import (  # noqa: E402
     get_torchvision_models,
 )
 
+from mmlinattn.utils.names import inside  # noqa: E402
+
 from .addresses import CHOICE, FILE, TIMM, WEB, DownloadError, read_checkpoint  # noqa: E402
 from .files import read_file  # noqa: E402
-from .rows import inside  # noqa: E402
 
 NAMED = r'https?://\S+#/'  # a pattern for MMEngine
 # names of models, which MMEngine looks up in tables of addresses

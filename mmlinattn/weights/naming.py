@@ -5,9 +5,11 @@ They change nothing of other models: only one of our backbones has them.
 
 from typing import Any
 
+from mmlinattn.utils.names import inside
+
 from .conversion import COMMAND, HEADS, PREFIX, convert, find_state_dict, recognize
 from .families import FAMILIES
-from .rows import StateDict, inside
+from .rows import StateDict
 
 
 def name_classifier(state_dict: dict, prefix: str, *args: Any) -> None:

@@ -12,11 +12,12 @@ from typing import Callable, NamedTuple, Optional
 from torch import nn
 
 from mmlinattn.utils.log import log
+from mmlinattn.utils.names import inside, shortlist
 
 from .addresses import read_checkpoint
-from .conversion import OURS, PREFIX, name_weights, shortlist
-from .rows import StateDict, inside
-from .transfer import BLOCK, adapt_channels, fit_backbone, fit_part, resized_tables
+from .conversion import OURS, PREFIX, name_weights
+from .rows import StateDict
+from .transfer import BLOCK, fit_backbone, fit_part
 
 
 class Comparison(NamedTuple):
@@ -94,8 +95,7 @@ def compare(
     content = read_checkpoint(checkpoint, name)
     try:
         weights, family, origin = name_weights(content, prefix)
-        entries, adapted = adapt_channels(model, inside(weights, PREFIX))
-        start = fit_backbone(model, entries, family, origin)
+        start = fit_backbone(model, inside(weights, PREFIX), family, origin)
         parts_weights = {
             key: fit_part(key, part, inside(weights, f'{key}.'))
             for key, part in (parts or {}).items()
@@ -111,8 +111,8 @@ def compare(
         others=Counter(
             key.partition('.')[0] for key in weights if not key.startswith(PREFIX)
         ),
-        resized=resized_tables(start.loaded, entries),
-        adapted=adapted,
+        resized=start.resized,
+        adapted=start.adapted,
     )
 
 

@@ -1,13 +1,11 @@
 """Rows: the official modules that each of our modules is made of."""
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Callable, NamedTuple, TypeVar
+from typing import Callable, NamedTuple
 
 import torch
 from torch import Tensor
 
-T = TypeVar('T')
 StateDict = dict[str, Tensor]
 Keys = Collection[str]
 
@@ -25,15 +23,6 @@ def unchanged(tensor: Tensor) -> Tensor:
 def stacked(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors joined along their first axis; one alone may have none."""
     return torch.cat(tuple(tensors)) if len(tensors) > 1 else tensors[0]
-
-
-def inside(state_dict: Mapping[str, T], prefix: str) -> dict[str, T]:
-    """The entries under a prefix, with the prefix removed."""
-    return {
-        key[len(prefix) :]: value
-        for key, value in state_dict.items()
-        if key.startswith(prefix)
-    }
 
 
 class Row(NamedTuple):
@@ -93,12 +82,3 @@ def nested(ours: str, official: str, rows: Iterable[Row]) -> list[Row]:
         )
         for row in rows
     ]
-
-
-def count_blocks(keys: Keys, prefix: str, inner: str = '', least: int = 1) -> int:
-    """Number of blocks below a prefix, up to the last one with a match of ``inner``.
-
-    It is ``least`` if there are none: with 1, they are reported as missing.
-    """
-    matches = (re.match(rf'{re.escape(prefix)}(\d+)\.{inner}', key) for key in keys)
-    return max((int(match[1]) + 1 for match in matches if match), default=least)

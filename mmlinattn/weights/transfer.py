@@ -24,10 +24,11 @@ from typing import NamedTuple, Optional
 import torch
 from torch import nn
 
-from .conversion import shortlist
+from mmlinattn.utils.names import inside, shortlist
+
 from .families import Family
 from .fitting import Fit, fit_weights
-from .rows import Keys, StateDict, inside
+from .rows import Keys, StateDict
 
 BLOCK = re.compile(r'(?:stages\.\d+\.)?blocks\.\d+\.')
 EMBEDDING = re.compile(r'stages\.\d+\.embedding\.')
@@ -43,6 +44,8 @@ class Start(NamedTuple):
     loaded: StateDict
     unused: list[str]
     replaced: list[str]
+    resized: tuple[str, ...]  # tables of positions that have another size there
+    adapted: tuple[str, ...]  # what was done to convolutions of RGB
 
 
 def adapt_channels(
@@ -79,10 +82,12 @@ def adapt_channels(
 def fit_backbone(
     model: nn.Module, weights: StateDict, family: Optional[Family], origin: str
 ) -> Start:
-    """The weights that a backbone starts from, names of those without a use, and of
-    attentions that they were not trained with. A module loads whole or not at all. A
-    KeyError says what they are, their ``origin``, if they do not fit this backbone."""
-    replaced = []
+    """The weights that a backbone starts from, names of those without a use, of
+    attentions that they were not trained with, and of what was changed. A module loads
+    whole or not at all. A KeyError says what they are, their ``origin``, if they do not
+    fit this backbone."""
+    entries, adapted = adapt_channels(model, weights)
+    weights, replaced = entries, []
     if family:  # else it is not known what the plain model's attentions are
         replaced = replaced_attentions(model, weights, family.attentions)
     if replaced:
@@ -96,8 +101,13 @@ def fit_backbone(
     if faults:
         kind = type(model).__name__
         raise KeyError(f'it does not fit this {kind}: {"; ".join(faults)}; {origin}')
-    unused = [key for key in weights if key not in loaded]
-    return Start(loaded=loaded, unused=unused, replaced=replaced)
+    return Start(
+        loaded=loaded,
+        unused=[key for key in weights if key not in loaded],
+        replaced=replaced,
+        resized=resized_tables(loaded, entries),
+        adapted=adapted,
+    )
 
 
 def entries_of_whole_modules(fitted: Fit) -> StateDict:

@@ -8,6 +8,8 @@ import torch
 from loading import ROOT, load_module
 from our_configs import ENTRIES, PATHS, build, load
 
+from mmlinattn.commands import get_flops
+
 pytestmark = pytest.mark.modern_full
 
 zoo = load_module('docs/site/model_zoo.py')
@@ -90,7 +92,6 @@ def test_flops(smallest):
     if kind is None:
         assert 'FLOPs' not in meta
         return
-    get_flops = load_module('tools/analysis_tools/get_flops.py')
     cfg = load(smallest)
     shape = SHAPES.get(kind.rpartition(' ')[2]) or get_flops.default_shape(cfg)
     device = 'cpu' if 'roi_head' in cfg.model else 'meta'

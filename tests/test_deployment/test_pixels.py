@@ -9,7 +9,7 @@ import pytest
 import torch
 from PIL import Image
 
-from mmlinattn.deployment.pixels import Preparation, resize_opencv
+from mmlinattn.deployment.openmmlab.pixels import Preparation, resize_opencv
 
 SIZES = [
     ((60, 90), (128, 128)),

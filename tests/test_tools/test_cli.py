@@ -9,18 +9,19 @@ import torch
 from loading import ROOT, load_module
 from PIL import Image
 
+from mmlinattn.cli import parser as cli
+from mmlinattn.utils import faults
 from mmlinattn.utils.faults import is_own_fault
 from mmlinattn.utils.files import MARK
-from mmlinattn_tools import cli
 
 pytestmark = pytest.mark.openmmlab
 
-TOOLS = Path(cli.__file__).parents[1]
+TOOLS = ROOT / 'tools'
 # make_env.py makes the environment, and needs none
 SCRIPTS = [
     str(x.relative_to(TOOLS))
     for x in sorted(TOOLS.rglob('*.py'))
-    if 'mmlinattn_tools' not in x.parts and x.name != 'make_env.py'
+    if x.name != 'make_env.py'
 ]
 
 
@@ -127,11 +128,21 @@ def test_output(parser, tmp_path, monkeypatch, error_of, argv, message):
     assert message in error_of(parser.parse_args, argv)
 
 
-@pytest.mark.parametrize('name', ['', '.ops', '.deployment.predictor', *SCRIPTS])
+MODULES = {
+    ' train': ['mine.py'],
+    ' predict': ['mine.onnx', 'photos'],
+    ' run': ['mmlinattn'],
+    '.ops': ['--status'],
+    '.deployment.predictor': [],
+}
+
+
+@pytest.mark.parametrize('name', [*MODULES, *SCRIPTS])
 def test_another_python_ends_in_one_line(name):
     """One without any library."""
-    words = [TOOLS / name] if name in SCRIPTS else ['-m', f'mmlinattn{name}']
-    words += ['--status'] * (name == '.ops')
+    words = [TOOLS / name]
+    if name in MODULES:
+        words = ['-m', *f'mmlinattn{name}'.split(), *MODULES[name]]
     env = dict(PYTHONPATH=f'{TOOLS.parent}')
     found = subprocess.run(
         [sys.executable, '-S', *words], capture_output=True, text=True, cwd='/', env=env
@@ -150,16 +161,16 @@ def check_and_fail(kind):
 
 
 @pytest.mark.parametrize('kind, is_fault', (('check', 0), ('fault', 1), ('torch', 1)))
-def test_faults_are_not_told_as_wrong_input(kind, is_fault, capsys):
+def test_faults_are_not_told_as_wrong_input(kind, is_fault, monkeypatch):
     """They keep their traceback, below a line that asks for a report."""
     error = None
     try:
         check_and_fail(kind)
     except (AttributeError, TypeError) as found:
         error = found
-    here = Path(__file__).parent
-    assert is_own_fault(error, here) == is_fault
     assert not is_own_fault(error)  # of the package
+    monkeypatch.setattr(faults, '_PACKAGE', Path(__file__).parent)
+    assert is_own_fault(error) == is_fault
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ import torch
 from matplotlib.figure import Figure
 from PIL import Image
 
-from analysis_tools import compare_predictions
-from mmlinattn_tools import figures, pictures
-from mmlinattn_tools.photo_files import find_photos
+from mmlinattn.cli import figures, pictures
+from mmlinattn.commands import compare_predictions
+from mmlinattn.commands.photo_files import find_photos
 
 pytestmark = pytest.mark.openmmlab
 

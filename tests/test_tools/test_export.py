@@ -8,9 +8,9 @@ import analysis_models as miniatures
 import onnx
 import pytest
 import torch
-from loading import load_module
 
-tool = load_module('tools/deployment/export.py')
+from mmlinattn.commands import export as tool
+
 OUTPUTS = dict(
     retinanet=[f'{kind}_{i}' for kind in ('cls_scores', 'bbox_preds') for i in (0, 1)],
     segmentor=['logits'],

@@ -1,9 +1,10 @@
 import pytest
 import torch
-from loading import ROOT, load_module
+from loading import ROOT
 from torch import nn
 
 from mmlinattn.analysis import count_flops
+from mmlinattn.commands import get_flops
 from mmlinattn.engine.preflight import build_model
 from mmlinattn.models import SOFT
 from mmlinattn.utils import load_config
@@ -12,7 +13,6 @@ pytestmark = pytest.mark.modern_full
 CONFIGS = ROOT / 'configs/soft'
 CLASSIFIER = CONFIGS / 'soft-t_in1k.py'
 MASK_RCNN = CONFIGS / 'mask-rcnn_softpp-t_fpn_1x_coco.py'
-get_flops = load_module('tools/analysis_tools/get_flops.py')
 
 
 def test_table_of_a_classifier(capsys):

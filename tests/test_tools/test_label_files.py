@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from mmlinattn_tools.label_files import RECORD, changed_files, note_files
+from mmlinattn.cli.label_files import RECORD, changed_files, note_files
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ type."""
 import re
 import sys
 from argparse import Namespace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,12 @@ from loading import ROOT, load_module
 from mmengine.config import Config
 from mmengine.utils import get_installed_path
 
-from mmlinattn.utils import load_config
-from mmlinattn_tools.library_options import (
+from mmlinattn.cli.run_arguments import REPLACED, run_parser
+from mmlinattn.runs.library_options import (
     set_loader_defaults,
     use_test_time_augmentation,
 )
-from mmlinattn_tools.run_arguments import REPLACED, run_parser
+from mmlinattn.utils import load_config
 
 pytestmark = pytest.mark.openmmlab
 
@@ -36,7 +37,7 @@ def script(library, tool):
 @pytest.mark.parametrize('library', LIBRARIES)
 def test_options(library, tool, monkeypatch, capsys):
     options = re.findall(r"'(--[a-z-]+)'", script(library, tool).read_text())
-    replaced = {**REPLACED, **load_module(f'tools/{tool}.py').REPLACED}
+    replaced = {**REPLACED, **import_module(f'mmlinattn.commands.{tool}').REPLACED}
     assert {'--work-dir', '--launcher'} < {*options}
     monkeypatch.setattr(sys, 'argv', [f'{tool}.py', '--help'])
     with pytest.raises(SystemExit):
@@ -59,7 +60,7 @@ def test_options_of_configs_fit(tool, tmp_path):
     path.write_text(
         f'_base_ = {CLASSIFIER!r}\nrandomness = dict(seed=None, deterministic=False)'
     )
-    replaced = {**REPLACED, **load_module(f'tools/{tool}.py').REPLACED}
+    replaced = {**REPLACED, **import_module(f'mmlinattn.commands.{tool}').REPLACED}
     for text in replaced.values():
         if not text.startswith('--cfg-options'):
             continue
@@ -128,7 +129,6 @@ def test_arguments_first(tool, args, run_python):
 import os, runpy, sys
 os.environ.pop('OMP_WAIT_POLICY', None)
 sys.argv = ['{tool}.py', *{args!r}]
-sys.path.insert(0, {str(ROOT / 'tools')!r})
 try:
     runpy.run_path({str(ROOT / 'tools' / f'{tool}.py')!r}, run_name='__main__')
 except SystemExit as stop:

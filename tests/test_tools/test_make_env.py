@@ -4,7 +4,8 @@ import json
 import subprocess
 
 import pytest
-from loading import load_module
+
+from mmlinattn.commands import make_env as make_env_command
 
 pytestmark = pytest.mark.openmmlab
 
@@ -12,7 +13,7 @@ pytestmark = pytest.mark.openmmlab
 @pytest.fixture
 def make_env(tmp_path, monkeypatch):
     """The script, for an empty project on a machine without Python."""
-    module = load_module('tools/misc/make_env.py')
+    module = make_env_command
     (tmp_path / 'project' / 'requirements').mkdir(parents=True)
     for name in ('openmmlab.txt', 'modern.txt'):
         (tmp_path / 'project' / 'requirements' / name).write_text('torch\n')

@@ -7,18 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from loading import load_module
 from mmengine.evaluator import Evaluator
 from mmengine.registry import DATASETS, DefaultScope
 from small_configs import FOLDERS, options_of
 
+from mmlinattn.commands import make_shapes as tool
 from mmlinattn.utils import load_config
 
 pytestmark = pytest.mark.openmmlab
 
 NUM_TRAIN, NUM_VAL = 6, 3
 METRICS = ('coco/bbox_mAP', 'coco/segm_mAP', 'cityscapes/mAP', 'mIoU', 'accuracy/top1')
-tool = load_module('tools/dataset_converters/make_shapes.py')
 
 
 def run(layout, out, *options):

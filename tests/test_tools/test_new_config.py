@@ -25,12 +25,12 @@ from own_folders import (
 )
 from PIL import Image
 
+from mmlinattn.commands import compare_predictions as predictions
+from mmlinattn.commands import new_config as tool
 from mmlinattn.engine import build_model, check_data
+from mmlinattn.own_config import Devices
 from mmlinattn.utils import load_config
-from mmlinattn_tools.own_config import Devices
 
-tool = load_module('tools/misc/new_config.py')
-predictions = load_module('tools/analysis_tools/compare_predictions.py')
 PAGE = (ROOT / 'docs' / 'use' / 'predict.md').read_text('utf-8')
 BLOCKS = re.findall(r'^```python\n(.*?)^```$', PAGE, re.M | re.S)
 LONG = pytest.mark.full
@@ -73,6 +73,8 @@ TASKS = dict(
 def new_config(tmp_path, monkeypatch, capsys):
     """Runs the tool in an empty folder, and reads its config."""
     monkeypatch.chdir(tmp_path)
+    script = ROOT / 'tools/misc/new_config.py'
+    monkeypatch.setattr(sys, 'argv', [str(script)])
 
     def run(kind, *options, task=None):
         grow(Path('my'), FOLDERS.get(kind, {}))
@@ -124,7 +126,7 @@ def methods():
 @pytest.mark.parametrize('task, method, backbone', [*methods()])
 def test_every_method(new_config, monkeypatch, task, method, backbone):
     """All heads have the classes, and nothing else of the model changes."""
-    monkeypatch.setattr(tool, 'find_devices', lambda: Devices(1, 8))
+    monkeypatch.setattr(Devices, 'find', lambda: Devices(1, 8))
     kind = dict(det='coco', seg='camvid', cls='classes')[task]
     cfg, _ = new_config(kind, '--detector', method, '--backbone', backbone)
     num = 3 if task == 'seg' else 2
@@ -182,7 +184,7 @@ def test_without_a_gpu(new_config, kind, name):
 
 @ONE_STACK
 def test_what_it_chooses(new_config, monkeypatch):
-    monkeypatch.setattr(tool, 'find_devices', lambda: Devices(2, 80))
+    monkeypatch.setattr(Devices, 'find', lambda: Devices(2, 80))
     cfg, out = new_config('coco', '--backbone', 'softpp-t', '--epochs', '24')
     metrics = {x.get('prefix'): x.metric for x in cfg.val_evaluator}
     assert metrics == {None: 'bbox', 'masks': 'segm'} and cfg.pretrained is None

@@ -32,10 +32,10 @@ from own_folders import (
 )
 from PIL import Image
 
-from mmlinattn_tools.own_data import Options, OwnData, write
-from mmlinattn_tools.own_data.folder import Folder
-from mmlinattn_tools.own_data.format_marks import FORMATS, Format
-from mmlinattn_tools.own_data.other_formats import (
+from mmlinattn.own_data import Options, OwnData, write
+from mmlinattn.own_data.folder import Folder
+from mmlinattn.own_data.format_marks import FORMATS, Format
+from mmlinattn.own_data.other_formats import (
     INSTALL,
     NoData,
     OtherFormat,

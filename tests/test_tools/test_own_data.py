@@ -45,17 +45,17 @@ from own_folders import (
 )
 from PIL import Image
 
-from mmlinattn_tools.own_data import Options, OwnData, write
-from mmlinattn_tools.own_data.headers import ends_early
-from mmlinattn_tools.own_data.map_reader import (
+from mmlinattn.own_data import Options, OwnData, write
+from mmlinattn.own_data.headers import ends_early
+from mmlinattn.own_data.map_reader import (
     MapReader,
     OtherSize,
     Wanted,
     count_values,
     look_up,
 )
-from mmlinattn_tools.own_data.outlines import Outline, encode
-from mmlinattn_tools.own_data.pictures import (
+from mmlinattn.own_data.outlines import Outline, encode
+from mmlinattn.own_data.pictures import (
     ENLARGED,
     SIDE,
     choose_window,
@@ -63,8 +63,8 @@ from mmlinattn_tools.own_data.pictures import (
     outlines,
     shorten,
 )
-from mmlinattn_tools.own_data.records import Object, Photo
-from mmlinattn_tools.own_data.words import split_of_name, words_of
+from mmlinattn.own_data.records import Object, Photo
+from mmlinattn.own_data.words import split_of_name, words_of
 
 BOTH = ['blue', 'red']
 IN_IMAGES = {'images/{i}.jpg': photo}

@@ -11,17 +11,12 @@ import pytest
 from loading import load_module
 from own_folders import BOX, SQUARE, grow, label_map, name_of, photo
 
-from mmlinattn_tools.own_data import class_tables, fitting, labelings
-from mmlinattn_tools.own_data.map_reader import (
-    LabelMap,
-    MapReader,
-    Wanted,
-    count_values,
-)
-from mmlinattn_tools.own_data.outlines import NO_PIXEL, Patch, encode
-from mmlinattn_tools.own_data.readers import base, masks, yolo
-from mmlinattn_tools.own_data.readers.yolo_lines import KEYPOINT_LAYOUT, Layout
-from mmlinattn_tools.own_data.records import Annotation, Object, Outline, Photo
+from mmlinattn.own_data import class_tables, fitting, labelings
+from mmlinattn.own_data.map_reader import LabelMap, MapReader, Wanted, count_values
+from mmlinattn.own_data.outlines import NO_PIXEL, Patch, encode
+from mmlinattn.own_data.readers import base, masks, yolo
+from mmlinattn.own_data.readers.yolo_lines import KEYPOINT_LAYOUT, Layout
+from mmlinattn.own_data.records import Annotation, Object, Outline, Photo
 
 known = load_module('tests/test_tools/test_own_data.py')
 

@@ -20,7 +20,7 @@ from own_folders import (
     yolo,
 )
 
-from mmlinattn_tools.own_data import Options, OwnData
+from mmlinattn.own_data import Options, OwnData
 
 pytestmark = pytest.mark.openmmlab
 IN_IMAGES = {'images/{i}.jpg': photo}
@@ -262,7 +262,7 @@ def test_the_same_photo_with_other_labels(tmp_path, task):
 # ---------------------------------------------------------------------- names
 def test_blanks_before_a_name(tmp_path):
     """Libraries strip the lines of a list."""
-    from mmlinattn_tools.own_data import write
+    from mmlinattn.own_data import write
 
     tree = {' a/{i}.jpg': photo, 'b/x{i}.jpg': partial(photo, size=(60, 48))}
     data = read(grow(tmp_path / 'my', tree), 'cls')

@@ -9,13 +9,13 @@ from matplotlib.figure import Figure
 from own_folders import OUTLINE, SQUARE, coco, color_map, grow, label_map, photo, table
 from PIL import Image
 
-from mmlinattn_tools.own_data import Options, OwnData, checks, headers, pictures, splits
-from mmlinattn_tools.own_data.folder import Folder
-from mmlinattn_tools.own_data.matching import PhotoIndex
-from mmlinattn_tools.own_data.readers import base, box_tables, tables
-from mmlinattn_tools.own_data.records import Object, Outline, Photo
-from mmlinattn_tools.own_data.texts import as_numbers, read_text
-from mmlinattn_tools.own_data.words import split_of_name, stem_of, words_of
+from mmlinattn.own_data import Options, OwnData, checks, headers, pictures, splits
+from mmlinattn.own_data.folder import Folder
+from mmlinattn.own_data.matching import PhotoIndex
+from mmlinattn.own_data.readers import base, box_tables, tables
+from mmlinattn.own_data.records import Object, Outline, Photo
+from mmlinattn.own_data.texts import as_numbers, read_text
+from mmlinattn.own_data.words import split_of_name, stem_of, words_of
 
 
 def read(root, task):

@@ -4,16 +4,15 @@ import json
 from pathlib import Path
 
 import pytest
-from loading import load_module
 from PIL import Image
 
+from mmlinattn.commands import new_config as tool
+from mmlinattn.own_config import Devices
+from mmlinattn.own_config.photo_limits import ObjectLimits, check_sizes, needs_padding
+from mmlinattn.own_config.sizes import reduced_notes
 from mmlinattn.utils import load_config
-from mmlinattn_tools.own_config import Devices
-from mmlinattn_tools.own_config.sizes import reduced_notes
-from mmlinattn_tools.photo_limits import ObjectLimits, check_sizes, needs_padding
 
 pytestmark = pytest.mark.openmmlab
-tool = load_module('tools/misc/new_config.py')
 
 
 @pytest.mark.parametrize(
@@ -117,7 +116,7 @@ def write_objects(folder, count, outlines):
 @pytest.mark.parametrize('outlines', [False, True])
 def test_a_config_for_many_objects(outlines, memory, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(tool, 'find_devices', lambda: Devices(1, memory))
+    monkeypatch.setattr(Devices, 'find', lambda: Devices(1, memory))
     write_objects(Path('my'), 250, outlines)
     tool.main(['--data', 'my', '--task', 'det', '--out', 'mine.py', '--epochs', '9'])
     cfg = load_config('mine.py', warn=pytest.fail)

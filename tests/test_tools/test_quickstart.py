@@ -1,12 +1,11 @@
 import pytest
-from loading import load_module
 from mmengine.config import DictAction
 from small_configs import draw_shapes
 
+from mmlinattn.commands import new_config, quickstart
 from mmlinattn.utils import load_config
 
 pytestmark = pytest.mark.openmmlab
-quickstart = load_module('tools/misc/quickstart.py')
 
 
 @pytest.fixture
@@ -43,7 +42,7 @@ def test_options_are_of_the_config(titles, tmp_path):
     draw_shapes('shapes', folder, 5)
     config = tmp_path / 'shapes.py'
     argv = ['--data', f'{folder}', '--task', 'det', '--backbone', 'softpp-t']
-    load_module('tools/misc/new_config.py').main([*argv, '--out', f'{config}'])
+    new_config.main([*argv, '--out', f'{config}'])
     options = dict(option.split('=') for option in quickstart.SIMPLE)
     options = {
         key: DictAction._parse_int_float_bool(value) for key, value in options.items()

@@ -11,7 +11,7 @@ from mmengine.runner import Runner
 from mmengine.runner._flexible_runner import FlexibleRunner
 from torch import nn
 
-from mmlinattn_tools.resume_report import ResumeReport
+from mmlinattn.runs.resume_report import ResumeReport
 
 pytestmark = pytest.mark.openmmlab
 

@@ -8,9 +8,9 @@ import torch
 from loading import ROOT
 from mmengine.config import Config
 
+from mmlinattn.runs import preparation as runs
+from mmlinattn.runs.library_options import use_test_time_augmentation
 from mmlinattn.utils import load_config
-from mmlinattn_tools import runs
-from mmlinattn_tools.library_options import use_test_time_augmentation
 
 pytestmark = pytest.mark.openmmlab
 

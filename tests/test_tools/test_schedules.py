@@ -10,7 +10,7 @@ from mmengine.runner import Runner
 from mmengine.runner._flexible_runner import FlexibleRunner
 from torch import nn
 
-from mmlinattn_tools.schedules import ScheduleReport
+from mmlinattn.runs.schedules import ScheduleReport
 
 pytestmark = pytest.mark.openmmlab
 

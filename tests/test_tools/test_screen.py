@@ -6,10 +6,11 @@ import sys
 from argparse import Namespace
 
 import pytest
+from loading import ROOT
 from mmengine.hooks import CheckpointHook
 from mmengine.logging import HistoryBuffer
 
-from mmlinattn_tools import screen
+from mmlinattn.runs import screen
 
 pytestmark = pytest.mark.openmmlab
 
@@ -35,6 +36,7 @@ def test_the_screen_is_short_until_the_first_iteration():
 @pytest.mark.parametrize('best', [True, False])
 def test_summary(tmp_path, monkeypatch, best):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, 'argv', [str(ROOT / 'tools/train.py')])
     logs = tmp_path / 'my work/now'
     logs.mkdir(parents=True)
     scalars = {'train/loss': [3, 2, 1], 'val/coco/mAP': [0.5]}
@@ -61,5 +63,5 @@ def test_summary(tmp_path, monkeypatch, best):
     )
     python, tool, *words = shlex.split(lines['test'])
     assert python == sys.executable and words == ['a b.py', f'my work/{name}.pth']
-    assert (screen.TOOLS / 'test.py').samefile(tool)
+    assert (ROOT / 'tools/test.py').samefile(tool)
     assert lines['export'].endswith(' --whole')

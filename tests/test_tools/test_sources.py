@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from mmlinattn_tools.own_data.records import Photo
-from mmlinattn_tools.own_data.sources import Sources
-from mmlinattn_tools.own_data.splits import assign
+from mmlinattn.own_data.records import Photo
+from mmlinattn.own_data.sources import Sources
+from mmlinattn.own_data.splits import assign
 
 HASH, OTHER = '0123456789abcdef' * 2, 'fedcba9876543210' * 2
 ROOT = Path('data')

@@ -28,9 +28,11 @@ from mmengine.runner import CheckpointLoader, Runner
 from small_configs import CLASSIFIER, RUN, draw_shapes
 from torch import nn
 
+from mmlinattn.commands import convert_official
 from mmlinattn.engine import PretrainedBackboneHook
 from mmlinattn.engine.preflight import build_model
 from mmlinattn.models import SOFT
+from mmlinattn.runs import training
 from mmlinattn.utils import load_config
 from mmlinattn.weights import addresses, convert_back, loaders
 
@@ -445,7 +447,7 @@ def test_batch_norm_of_one_value(size, batch, norm, right):
     model = nn.Sequential(nn.Sequential(*pool))
     cfg = Config(dict(train_dataloader=dict(batch_size=batch), launcher='none'))
     for check in (
-        lambda: load_module('tools/train.py').check_batch(cfg, model),
+        lambda: training.check_batch(cfg, model),
         lambda: model(torch.rand(batch, 3, 4, 4)),
     ):
         with nullcontext() if right else pytest.raises(ValueError, match='more'):
@@ -473,7 +475,7 @@ BY_CONFIG = '--cfg-options optim_wrapper.type=AmpOptimWrapper'
 @pytest.mark.parametrize('words', ['--amp --cfg-options', BY_CONFIG])
 def test_mixed_precision(use, monkeypatch, words):
     for device, kind in dict(cuda='AmpOptimWrapper', cpu='OptimWrapper').items():
-        monkeypatch.setattr('mmengine.device.get_device', lambda device=device: device)
+        monkeypatch.setattr(training, 'get_device', lambda device=device: device)
         options = *words.split(), 'optim_wrapper.dtype=bfloat16'
         use('train', CLS, '--no-preflight', *options)
         assert use.cfg.optim_wrapper.type == kind
@@ -746,8 +748,7 @@ def test_raw_official_file(fails, use, world, monkeypatch):
     words = 'pretrained=CHECKPOINT', 'mim run mmlinattn convert_official soft SRC DST'
     fails('train', 'mine.py', '--cfg-options', 'load_from=raw.pth', words=words)
     assert use('train', 'mine.py', '--cfg-options', 'pretrained=raw.pth') == (0, [])
-    tool = load_module('tools/model_converters/convert_official.py')
-    tool.main(['soft', 'raw.pth', 'ours.pth'])
+    convert_official.main(['soft', 'raw.pth', 'ours.pth'])
     assert use('train', 'mine.py', '--cfg-options', 'load_from=ours.pth')[0] == 0
 
 

@@ -6,15 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from loading import load_module
 from own_folders import grow, label_map, photo
 from PIL import Image
 
+from mmlinattn.commands import new_config as tool
+from mmlinattn.own_config import whole
 from mmlinattn.utils.files import drafts_of
-from mmlinattn_tools.own_config import whole
 
 pytestmark = pytest.mark.openmmlab
-tool = load_module('tools/misc/new_config.py')
 ARGV = ['--data', 'my', '--task', 'seg', '--out', 'mine.py', '--epochs', '1']
 ARGV += ['--backbone', 'softpp-micro-linear', '--overwrite', '--classes']
 FIRST, SECOND = ('ground', 'tree', 'car'), ('tree', 'car')

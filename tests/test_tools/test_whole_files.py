@@ -9,15 +9,14 @@ import analysis_models as miniatures
 import numpy as np
 import pytest
 import torch
-from loading import load_module
 
-from analysis_tools.compare_predictions import Subject
+from mmlinattn.commands import export
+from mmlinattn.commands.compare_predictions import Subject
 from mmlinattn.deployment import Predictor, WholeModel
 from mmlinattn.engine import build_model
+from mmlinattn.runs.preparation import predictions_of
 from mmlinattn.utils import load_config
-from mmlinattn_tools.runs import predictions_of
 
-export = load_module('tools/deployment/export.py')
 RATIO = "dict(type='Resize', scale=(150, 90), keep_ratio=True)"
 # regions in padding have equal scores, of which runtimes keep different ones
 UNPADDED = "dict(type='Resize', scale=(160, 96), keep_ratio=False)"

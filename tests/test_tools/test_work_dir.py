@@ -7,16 +7,15 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from loading import ROOT
 from mmengine.config import Config
 
-from mmlinattn_tools import cli, work_dir
+from mmlinattn.cli import parser as cli
+from mmlinattn.runs import work_dir
 
 pytestmark = pytest.mark.openmmlab
-HOLDER = f"""
+HOLDER = """
 import sys
-sys.path.insert(0, {str(ROOT / 'tools')!r})
-from mmlinattn_tools.work_dir import lock
+from mmlinattn.runs.work_dir import lock
 lock(sys.argv[1])
 print('locked', flush=True)
 child = __import__('multiprocessing').get_context('fork').Process(

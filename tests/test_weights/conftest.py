@@ -8,8 +8,8 @@ import pytest
 import recording
 import soft_fixture as soft
 import torch
-from loading import load_module
 
+from mmlinattn.commands import convert_official
 from mmlinattn.models.backbones.presets import Stage, agents
 from mmlinattn.models.backbones.swin import windows
 from mmlinattn.weights import pretrained
@@ -18,7 +18,7 @@ from mmlinattn.weights.families import FAMILIES
 
 @pytest.fixture(scope='session')
 def tool():
-    return load_module('tools/model_converters/convert_official.py')
+    return convert_official
 
 
 @pytest.fixture(scope='session')

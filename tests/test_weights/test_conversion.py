@@ -9,10 +9,10 @@ import torch
 import variants_fixture as variants
 from mmengine.registry import MODELS
 
+from mmlinattn.utils.names import inside
 from mmlinattn.weights import convert, convert_back, recognize
 from mmlinattn.weights.conversion import plan_conversion
 from mmlinattn.weights.families import FAMILIES
-from mmlinattn.weights.rows import inside
 
 pytestmark = pytest.mark.modern_full
 

@@ -10,11 +10,12 @@ from loading import load_module
 from mmengine.runner.checkpoint import load_state_dict
 from our_configs import meta_model
 
+from mmlinattn.commands import get_flops
 from mmlinattn.models import ConvPoolingNeck, EfficientViT
 from mmlinattn.registry import MODELS
+from mmlinattn.utils.names import inside
 from mmlinattn.weights import convert, convert_back, recognize
 from mmlinattn.weights.conversion import plan_conversion
-from mmlinattn.weights.rows import inside
 
 ACTIVATIONS = dict(b=dict(type='HSwish'), l=dict(type='GELU', approximate='tanh'))
 WIDTHS = dict(
@@ -131,7 +132,6 @@ def test_parameters():
 def test_printed_flops():
     """The authors count neither norms nor resizing, and print segmentors on ADE20K for
     images of 512 x 512."""
-    get_flops = load_module('tools/analysis_tools/get_flops.py')
     printed = load_module('docs/site/model_zoo.py').read_printed()
     rows = {name: row for name, row in printed.items() if 'efficientvit' in name}
     assert len(rows) == 22

@@ -12,8 +12,8 @@ import variants_fixture as variants
 from loading import load_backbone
 
 from mmlinattn.models import CSWinTransformer, SwinTransformer
+from mmlinattn.utils.names import inside
 from mmlinattn.weights.conversion import plan_conversion
-from mmlinattn.weights.rows import inside
 from mmlinattn.weights.transfer import split_lepe
 
 pytestmark = pytest.mark.openmmlab

@@ -131,16 +131,19 @@ class DivergenceHook(Hook):
         data sets and hooks stay as they are."""
         try:
             yield
-        except DivergenceError:
-            raise
-        except (ArithmeticError, IndexError, RuntimeError, ValueError) as error:
-            if not passes_through(error, runner.model):
-                raise
-            if not self.is_broken(runner.model) and not isinstance(error, LinAlgError):
+        except Exception as error:
+            if not self.is_of_nan(error, runner.model):
                 raise
             said = ' '.join(str(error).split())[:160]
             what = f'values are NaN or too large, at which the model ends ({said})'
             raise self.error(runner, what, runner.iter + 1) from error
+
+    def is_of_nan(self, error: Exception, model: nn.Module) -> bool:
+        """Whether NaN has caused an error: it comes from inside of a model that is
+        broken, or from a solver of equations there."""
+        if isinstance(error, DivergenceError) or not passes_through(error, model):
+            return False
+        return self.is_broken(model) or isinstance(error, LinAlgError)
 
     def is_broken(self, model: nn.Module) -> bool:
         """Whether the last loss is not finite, or weights are not, or are so large that

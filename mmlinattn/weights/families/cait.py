@@ -1,6 +1,8 @@
 """CaiT."""
 
-from ..rows import LINEAR, NORM, Keys, Row, count_blocks, modules, nested
+from mmlinattn.utils.names import count_blocks
+
+from ..rows import LINEAR, NORM, Keys, Row, modules, nested
 from .layout import BLOCK, Family, Layout, find_scales, scaling_rows
 
 LAYER_SCALES = (Row('scale1.weight', 'gamma_1'), Row('scale2.weight', 'gamma_2'))

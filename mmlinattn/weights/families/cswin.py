@@ -1,6 +1,8 @@
 """CSWin: classifiers and the backbone of segmentors."""
 
-from ..rows import NORM, Keys, Row, count_blocks, modules, nested
+from mmlinattn.utils.names import count_blocks
+
+from ..rows import NORM, Keys, Row, modules, nested
 from .layout import BLOCK, Family, Layout, find_norms, our_layout
 
 CSWIN_STEM = modules({'layer.0': '0', 'layer.1': '2'})

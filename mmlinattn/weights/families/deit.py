@@ -1,6 +1,8 @@
 """DeiT."""
 
-from ..rows import LINEAR, NORM, Keys, Row, count_blocks, modules, nested
+from mmlinattn.utils.names import count_blocks
+
+from ..rows import LINEAR, NORM, Keys, Row, modules, nested
 from .layout import BLOCK, MM_FFN, Family, Layout, find_scales, is_mm, scaling_rows
 
 MM_DEIT_BLOCK = modules({**BLOCK, 'norm1': 'ln1', 'norm2': 'ln2', **MM_FFN})

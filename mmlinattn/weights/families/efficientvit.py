@@ -1,6 +1,8 @@
 """EfficientViT: classifiers and segmentors of the authors, and timm's classifiers."""
 
-from ..rows import BATCH_NORM, LINEAR, NORM, WEIGHT, Keys, Row, count_blocks, nested
+from mmlinattn.utils.names import count_blocks
+
+from ..rows import BATCH_NORM, LINEAR, NORM, WEIGHT, Keys, Row, nested
 from .layout import HEAD, Family, Layout
 from .ravlt import from_conv, to_conv
 

@@ -5,7 +5,9 @@ from typing import Callable, NamedTuple
 
 from torch import Tensor
 
-from ..rows import LINEAR, Keys, Row, count_blocks, nested, unchanged
+from mmlinattn.utils.names import count_blocks
+
+from ..rows import LINEAR, Keys, Row, nested, unchanged
 
 # our option, our last names, official last names
 SCALES = {

@@ -1,16 +1,8 @@
 """SOFT and SOFT++."""
 
-from ..rows import (
-    BATCH_NORM,
-    LINEAR,
-    NORM,
-    WEIGHT,
-    Keys,
-    Row,
-    count_blocks,
-    modules,
-    nested,
-)
+from mmlinattn.utils.names import count_blocks
+
+from ..rows import BATCH_NORM, LINEAR, NORM, WEIGHT, Keys, Row, modules, nested
 from .layout import BLOCK, Family, Layout
 
 SOFT_STEM = tuple(

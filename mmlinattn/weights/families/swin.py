@@ -2,7 +2,9 @@
 
 from torch import Tensor
 
-from ..rows import LINEAR, NORM, WEIGHT, Keys, Row, count_blocks, modules, nested
+from mmlinattn.utils.names import count_blocks
+
+from ..rows import LINEAR, NORM, WEIGHT, Keys, Row, modules, nested
 from .layout import (
     BLOCK,
     MM_FFN,

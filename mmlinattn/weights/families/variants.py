@@ -8,7 +8,9 @@ projections.
 import re
 from collections.abc import Iterable
 
-from ..rows import Keys, Row, count_blocks, nested
+from mmlinattn.utils.names import count_blocks
+
+from ..rows import Keys, Row, nested
 from .cswin import cswin_rows, our_cswin_layout, read_cswin
 from .layout import Family, Layout, our_layout
 from .swin import FAMILY as SWIN

@@ -1,6 +1,8 @@
 """ViT^3: classifiers."""
 
-from ..rows import LINEAR, NORM, Keys, Row, count_blocks, modules, nested
+from mmlinattn.utils.names import count_blocks
+
+from ..rows import LINEAR, NORM, Keys, Row, modules, nested
 from .layout import BLOCK, Family, Layout
 
 VITTT_BLOCK = (

@@ -1,6 +1,8 @@
 """VSSD: classifiers, and the backbone of detectors and segmentors."""
 
-from ..rows import LINEAR, NORM, WEIGHT, Keys, Row, count_blocks, modules, nested
+from mmlinattn.utils.names import count_blocks
+
+from ..rows import LINEAR, NORM, WEIGHT, Keys, Row, modules, nested
 from .layout import Family, Layout, stage_rows
 from .mlla import MLLA_MERGING, MLLA_STEM
 

@@ -1,8 +1,7 @@
-"""Code that the commands share: arguments, and errors in one line."""
+"""Arguments of the commands, and errors in one line."""
 
 import argparse
 import os
-import os.path as osp
 import re
 import sys
 import traceback
@@ -18,13 +17,14 @@ from mmengine.config import DictAction
 from mmlinattn.utils.faults import is_own_fault
 from mmlinattn.utils.files import MARK
 
+from . import program
+
 # Errors of our checks; other errors are not the user's.
 INPUT_ERRORS = (ImportError, KeyError, OSError, ValueError)
-TOOLS = Path(__file__).resolve().parents[1]
 
 
 class Parser(argparse.ArgumentParser):
-    """The argument parser of every tool.
+    """The argument parser of every command.
 
     It reports an error in one line. It takes no abbreviations, because a misspelled
     option could be the abbreviation of another one. The description is printed
@@ -40,6 +40,7 @@ class Parser(argparse.ArgumentParser):
         self, replaced: Optional[dict[str, str]] = None, **kwargs: Any
     ) -> None:
         kind = argparse.RawDescriptionHelpFormatter
+        kwargs.setdefault('prog', program.name())
         super().__init__(allow_abbrev=False, formatter_class=kind, **kwargs)
         self.replaced = replaced or {}
         self.add_argument(
@@ -68,9 +69,9 @@ def errors_in_one_line(*kinds: type[BaseException]) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if is_own_fault(error, TOOLS):
+        if is_own_fault(error):
             print(
-                f'{osp.basename(sys.argv[0])}: this is a fault of mmlinattn: please '
+                f'{program.name()}: this is a fault of mmlinattn: please '
                 'report the lines below where it comes from (pip show mmlinattn)',
                 file=sys.stderr,
             )
@@ -82,7 +83,7 @@ def errors_in_one_line(*kinds: type[BaseException]) -> Iterator[None]:
         # str() of a KeyError has quotes around the message
         is_key = isinstance(error, KeyError) and error.args
         text = one_line(error.args[0] if is_key else error) or type(error).__name__
-        print(f'{osp.basename(sys.argv[0])}: error: {text}', file=sys.stderr)
+        print(f'{program.name()}: error: {text}', file=sys.stderr)
         sys.exit(2)
 
 
@@ -137,21 +138,28 @@ def add_overwrite(parser: argparse.ArgumentParser) -> None:
 
 
 def protect(args: argparse.Namespace, *paths: Path) -> None:
-    """Ends the tool with one line if it would replace other files.
+    """Ends the program with one line if it would replace other files: see
+    :func:`check_free`."""
+    with errors_in_one_line(FileExistsError):
+        check_free(args, *paths)
+
+
+def check_free(args: argparse.Namespace, *paths: Path) -> None:
+    """Raises a FileExistsError for a file of others or a folder that is not empty,
+    unless ``args.overwrite`` is set.
 
     Our figures and their numbers are marked, so they can be drawn again. A folder among
     the paths is for files of any name.
     """
-    with errors_in_one_line(FileExistsError):
-        for path in [] if args.overwrite else paths:
-            if path.is_dir() and any(path.iterdir()):
-                text = 'is not empty: give --overwrite to replace files in it'
-                raise FileExistsError(f'{path} {text}')
-            if path.is_file():
-                with path.open('rb') as file:
-                    if MARK.encode() not in file.read(4096):
-                        text = f'{path} exists: give --overwrite to replace it'
-                        raise FileExistsError(text)
+    for path in [] if args.overwrite else paths:
+        if path.is_dir() and any(path.iterdir()):
+            text = 'is not empty: give --overwrite to replace files in it'
+            raise FileExistsError(f'{path} {text}')
+        if path.is_file():
+            with path.open('rb') as file:
+                if MARK.encode() not in file.read(4096):
+                    text = f'{path} exists: give --overwrite to replace it'
+                    raise FileExistsError(text)
 
 
 def check_claim(folder: Path, record: str) -> None:

@@ -8,8 +8,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Optional
 
+from .path_splits import PathSplits
 from .records import Options
-from .splits import PathSplits
 from .words import PHOTO_ENDINGS, stem_of
 
 PHOTO = 'photo'  # the kind of all files of photos; other kinds are endings

@@ -15,7 +15,8 @@ import torch.nn.functional as nnf
 from torch import Tensor, nn
 from torchvision.ops import nms, roi_align
 
-from .outputs import ExportedModel
+from mmlinattn.deployment.outputs import ExportedModel
+
 from .pixels import Photo, Preparation, steps
 
 

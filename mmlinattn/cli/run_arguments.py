@@ -3,12 +3,15 @@ libraries."""
 
 import argparse
 import os
-import os.path as osp
 import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Optional, Union
 
 from mmlinattn.utils.config import load_config
 
-from .cli import INPUT_ERRORS, Parser, add_cfg_options, errors_in_one_line, one_line
+from . import program
+from .parser import INPUT_ERRORS, Parser, add_cfg_options, errors_in_one_line, one_line
 
 # what to type in place of options of the libraries' own scripts
 REPLACED = {
@@ -66,7 +69,7 @@ def is_first_process() -> bool:
 def note(text: str) -> None:
     """Prints a line on stderr, in the first process of a run only."""
     if is_first_process():
-        print(f'{osp.basename(sys.argv[0])}: {one_line(text)}', file=sys.stderr)
+        print(f'{program.name()}: {one_line(text)}', file=sys.stderr)
 
 
 def warn(text: str) -> None:
@@ -74,11 +77,32 @@ def warn(text: str) -> None:
     note(f'warning: {text}')
 
 
-def parse_run(parser: Parser) -> argparse.Namespace:
-    """Parses the command line and reads the config, as ``read_config`` of the result.
-    Wrong ones end the tool."""
-    args = parser.parse_args()
+def parse_run(
+    parser: Parser, argv: Optional[Sequence[str]] = None
+) -> argparse.Namespace:
+    """Parses arguments, by default those of the process, and reads the config, as
+    ``read_config`` of the result. Wrong ones end the program."""
+    args = parser.parse_args(argv)
     os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
     with errors_in_one_line(*INPUT_ERRORS):
         args.read_config = load_config(args.config, args.cfg_options, warn)
     return args
+
+
+def run_options(
+    config: Union[str, Path],
+    work_dir: Union[str, Path, None],
+    cfg_options: Optional[Mapping[str, Any]],
+    **options: Any,
+) -> argparse.Namespace:
+    """The arguments of a run that a program starts, as :func:`parse_run` gives those of
+    a command line."""
+    os.environ.setdefault('LOCAL_RANK', '0')
+    path = str(config)
+    return argparse.Namespace(
+        config=path,
+        work_dir=work_dir and str(work_dir),
+        cfg_options=dict(cfg_options) if cfg_options else None,
+        read_config=load_config(path, dict(cfg_options or {}) or None, warn),
+        **options,
+    )

@@ -7,11 +7,10 @@ from typing import Any, Optional
 
 from mmengine.config import Config
 
+from mmlinattn.hub import find_folder
 from mmlinattn.utils import load_config
 
 from .tasks import TASKS
-
-CONFIGS = Path(__file__).resolve().parents[3] / 'configs'
 
 # paths by method and backbone
 Bases = dict[tuple[str, str], Path]
@@ -40,7 +39,8 @@ class Base:
 def find_bases(task: str) -> Bases:
     """Our configs of a task with the shortest schedules."""
     bases: Bases = {}
-    for path in sorted(CONFIGS.glob(f'*/*{TASKS[task].ending}.py'), key=_preference):
+    paths = (find_folder() / 'configs').glob(f'*/*{TASKS[task].ending}.py')
+    for path in sorted(paths, key=_preference):
         words = path.stem.split('_')
         # a classifier's name has no method
         key = ('classifier', words[0]) if task == 'cls' else (words[0], words[1])

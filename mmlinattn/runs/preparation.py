@@ -1,4 +1,4 @@
-"""Code that training and testing share."""
+"""What training and testing have in common: the config, checks, and the runner."""
 
 import argparse
 import logging
@@ -12,20 +12,16 @@ from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from mmlinattn import deployment, ops
-
-from .cli import error_of, errors_in_one_line
-
-with errors_in_one_line(ImportError):  # our models can't be imported without an mmcv
-    ops.check()
-
-# isort: split
 import numpy as np
 from mmengine.config import Config
 from mmengine.registry import DATASETS, RUNNERS
 from mmengine.runner import Runner
 from torch import nn
 
+from mmlinattn import deployment, ops
+from mmlinattn.cli.label_files import changed_files
+from mmlinattn.cli.parser import error_of
+from mmlinattn.cli.run_arguments import is_first_process, note, warn
 from mmlinattn.engine import (
     build_model,
     check_data,
@@ -39,10 +35,8 @@ from mmlinattn.utils.config import load_config
 from mmlinattn.utils.log import quiet
 from mmlinattn.weights import DownloadError, Fit, fit, load_safely, read_checkpoint
 
-from .label_files import changed_files
 from .library_options import set_loader_defaults
 from .processes import use_cpus
-from .run_arguments import is_first_process, note, warn
 from .screen import Brief
 from .work_dir import raise_full_disk
 
@@ -56,6 +50,7 @@ def run_config(args: argparse.Namespace) -> Config:
     if args.trust:
         os.environ['MMLINATTN_TRUST'] = '1'
     load_safely()
+    ops.enable()
     cfg = args.read_config
     ops.check(str(cfg.get('default_scope')))
     set_loader_defaults(cfg)
@@ -145,7 +140,7 @@ def folders_of(dataset: Any) -> set[str]:
 
 
 def doubt_labels(folder: str, doubt: Callable[[str], object]) -> None:
-    """Says that labels have changed since new_config.py made a folder of them."""
+    """Says that labels have changed since new_config made a folder of them."""
     changed = changed_files(Path(folder))
     if changed:
         doubt(
@@ -155,11 +150,11 @@ def doubt_labels(folder: str, doubt: Callable[[str], object]) -> None:
         )
 
 
-def compare(
+def load_checkpoint(
     name: str, path: str, model: nn.Module, trust: bool = False
 ) -> tuple[dict[str, Any], Fit]:
-    """A checkpoint, and the result of :func:`mmlinattn.weights.fit` for a model, into
-    which it is loaded."""
+    """Loads what of a checkpoint fits a model; returns the checkpoint, and how it fits:
+    see :func:`mmlinattn.weights.fit`."""
     checkpoint = read_checkpoint(path, name, trust)
     with error_of(f'{name}={path!r}: '), quiet():
         return checkpoint, fit(model, checkpoint, load=True)
@@ -183,7 +178,7 @@ def load_model(args: argparse.Namespace) -> tuple[Config, nn.Module]:
 def load_whole(model: nn.Module, path: str, trust: bool = False) -> dict[str, Any]:
     """Loads a checkpoint that has all of a model, and returns names and colors of its
     classes."""
-    checkpoint, fitted = compare('checkpoint', path, model, trust)
+    checkpoint, fitted = load_checkpoint('checkpoint', path, model, trust)
     if not fitted.whole:
         raise ValueError(
             f'checkpoint={path!r} is not from this {type(model).__name__}: '

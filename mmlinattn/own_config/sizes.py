@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from itertools import chain
 from statistics import median
 
-from ..own_data import OBJECT_TASKS, Note, OwnData
-from ..photo_limits import MIN_SIDE, check_sizes, needs_padding, resized
+from mmlinattn.own_data import OBJECT_TASKS, Note, OwnData
+
+from .photo_limits import MIN_SIDE, check_sizes, needs_padding, resized
 from .tasks import TASKS
 
 SMALLEST_ZOOM = 0.5  # of scales in the training of a segmentor

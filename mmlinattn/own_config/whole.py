@@ -6,9 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
+from mmlinattn.cli.label_files import RECORD
 from mmlinattn.utils.files import drafts_of
-
-from ..label_files import RECORD
 
 SPLITS = ('train', 'val', 'test')
 # what this tool writes to the folder

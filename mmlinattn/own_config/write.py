@@ -9,10 +9,13 @@ from pathlib import Path
 from string import Template
 from typing import Any, Optional
 
-from ..own_data import OBJECT_TASKS, Note, OwnData, parse_colors
-from ..photo_limits import ObjectLimits
+import torch
+
+from mmlinattn.own_data import OBJECT_TASKS, Note, OwnData, parse_colors
+
 from .bases import Base, choose_base, find_pretrained
 from .heads import NARROW, WIDE, HeadSource
+from .photo_limits import ObjectLimits
 from .sizes import (
     Sizes,
     choose_sizes,
@@ -31,9 +34,9 @@ FEWEST_EPOCHS, MOST_EPOCHS = 12, 100
 
 @dataclass(frozen=True)
 class Choices:
-    """The options of new_config.py that choose what is trained; None for a default."""
+    """The options that choose what is trained; None for a default."""
 
-    backbone: str
+    backbone: str = 'swin-t-elfatt'
     detector: Optional[str] = None
     pretrained: Optional[str] = None
     epochs: Optional[int] = None
@@ -55,6 +58,14 @@ class Devices:
     def are_gpus(self) -> bool:
         """Whether there is a GPU."""
         return self.memory > 0
+
+    @classmethod
+    def find(cls) -> 'Devices':
+        """The GPUs of this machine, or its CPU."""
+        if not torch.cuda.is_available():
+            return cls(number=1, memory=0)
+        memory = torch.cuda.get_device_properties(0).total_memory
+        return cls(number=torch.cuda.device_count(), memory=memory / 2**30)
 
 
 @dataclass(frozen=True)
@@ -80,7 +91,7 @@ class Model:
     notes: list[Note]
 
 
-def write_config(
+def make_config(
     data: OwnData, choices: Choices, lists: Path, devices: Devices
 ) -> NewConfig:
     """The config of a data set, whose lists are in a folder.

@@ -3,8 +3,6 @@
 import math
 import os
 import re
-import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
@@ -13,9 +11,9 @@ from matplotlib.figure import Figure
 from mmengine.config import Config
 from mmengine.runner import Runner
 
-from .figures import save
+from mmlinattn.cli import program
+from mmlinattn.cli.figures import save
 
-TOOLS = Path(__file__).resolve().parents[1]
 LINES = 25  # of warnings before the first iteration
 # MMEngine's last lines before a test and before a training, and those of iterations
 BEGIN = re.compile(
@@ -112,13 +110,8 @@ def summary(
         model = [config, os.path.relpath(path)]
         look = [config, '--checkpoint', model[1], '--image', 'PHOTOS']
         lines.update(
-            test=command('test.py', *model),
-            predict=command('analysis_tools/compare_predictions.py', *look),
-            export=command('deployment/export.py', *model, *export_options),
+            test=program.command('test', *model),
+            predict=program.command('predict', *look),
+            export=program.command('export', *model, *export_options),
         )
     return [f'{f"{name}:":<11} {text}' for name, text in lines.items() if text]
-
-
-def command(tool: str, *words: str) -> str:
-    """A command of ours for a shell, with the Python that runs."""
-    return shlex.join([sys.executable, os.path.relpath(TOOLS / tool), *words])

@@ -15,7 +15,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from ..figures import picture_grid, save
+from mmlinattn.cli.figures import picture_grid, save
+
 from .data_set import OwnData
 from .label_maps import UNLABELED
 from .records import Object, Photo, every_photo

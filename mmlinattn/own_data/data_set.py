@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from .records import (
 from .splits import assign, read_lists
 from .words import TABLE_ENDINGS
 
+LEARNED = (*OBJECT_TASKS, 'seg', 'cls')  # tasks
 UNREAD = 'left out {} photos that OpenCV does not read'
 EARLY = '{} photos end early, their last rows are missing'
 
@@ -71,14 +72,36 @@ class OwnData:
         return {*self.sources, *filter(None, maps)}
 
     @classmethod
-    def from_folder(cls, options: Options) -> 'OwnData':
-        """Reads a folder.
+    def from_folder(
+        cls, folder: Union[str, Path, Options], task: str = '', **options: Any
+    ) -> 'OwnData':
+        """Read a folder of photos and annotations, as the command ``mmlinattn
+        new-config`` does: formats, splits and classes are found.
+
+        Args:
+            folder (str | Path | Options): The folder, or all options at once.
+            task (str): What is learned: 'det', boxes and masks; 'rot', rotated boxes;
+                'seg', a class for each pixel; 'cls', a class for each photo.
+            **options: Other fields of :class:`.Options`, which are the options of the
+                command, such as ``classes=['cat', 'dog']`` or ``images='photos'``.
+
+        Returns:
+            OwnData: Photos by split, classes, and notes on decisions.
 
         Raises:
             OSError: If photos or annotations can't be read.
-            ValueError: If they are missing, or contradict each other or the options.
+            TypeError: If there is no such option.
+            ValueError: If there is no such task, photos or annotations are missing, or
+                they contradict each other or the options.
         """
-        folder = Folder(options)
+        if not isinstance(folder, Options):
+            folder = Options(Path(folder), task, **options)
+        if folder.task not in LEARNED:
+            raise ValueError(f'task must be one of {LEARNED}, got {folder.task!r}')
+        return cls._from_files(Folder(folder))
+
+    @classmethod
+    def _from_files(cls, folder: Folder) -> 'OwnData':
         try:
             with without_collector():
                 return cls._read(folder)

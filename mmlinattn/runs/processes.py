@@ -10,7 +10,6 @@ from mmengine.model import MMDistributedDataParallel, revert_sync_batchnorm
 from mmengine.registry import MODEL_WRAPPERS
 
 
-@MODEL_WRAPPERS.register_module()
 class DataParallelOnCPU(MMDistributedDataParallel):
     """MMEngine's wrapper on a CPU; SyncBN, which needs GPUs, becomes BatchNorm.
 
@@ -32,6 +31,8 @@ def use_cpus(cfg: Config) -> None:
     if not distributed.is_initialized():
         distributed.init_process_group('gloo')
     if cfg.get('model_wrapper_cfg') is None and 'strategy' not in cfg:
+        # here, so that an import leaves the registry as it is
+        MODEL_WRAPPERS.register_module(module=DataParallelOnCPU, force=True)
         cfg.model_wrapper_cfg = dict(
             type='DataParallelOnCPU',
             broadcast_buffers=False,

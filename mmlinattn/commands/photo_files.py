@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Optional
 
+from mmlinattn.cli.run_arguments import note
 from mmlinattn.deployment.predictor import Origin, is_up_to_date, state_of
+from mmlinattn.own_data import PHOTO_ENDINGS, depth_notes, read_headers
 from mmlinattn.utils.files import MARK
-
-from .own_data import PHOTO_ENDINGS, depth_notes, read_headers
-from .run_arguments import note
 
 
 def find_photos(place: Path) -> list[Path]:

@@ -1,60 +1,23 @@
-"""Training, validation and testing: from names, from lists, or drawn."""
+"""Training, validation and testing: from lists, or drawn."""
 
 import random
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional
+from typing import Optional
 
+from .matching import PhotoIndex
+from .path_splits import part_without_ending
 from .records import Note, Photo, Splits, notes_on
 from .sources import Sources
 from .texts import read_text
-from .words import LONE_SPLIT, SPLIT_WORDS, TABLE_ENDINGS, split_of_name, stem_of
-
-if TYPE_CHECKING:
-    from .matching import PhotoIndex
+from .words import TABLE_ENDINGS, split_of_name
 
 HELD_BACK = 5  # without a validation set: every fifth photo
 
 
-class PathSplits:
-    """The splits that the names of files and folders below a root say."""
-
-    def __init__(self, root: Path, paths: Iterable[Path]) -> None:
-        self.root = root
-        # splits by the rest of a name
-        self.twins: dict[str, set[str]] = defaultdict(set)
-        names = set[str]()
-        for path in paths:
-            names.update(path.relative_to(root).parts)
-        for name in map(str.lower, names):
-            for word in LONE_SPLIT.findall(name):
-                self.twins[LONE_SPLIT.sub('*', name)].add(SPLIT_WORDS[word])
-
-    def of(self, path: Path) -> Optional[str]:
-        """The split of a path: that of its last part that says one."""
-        for part in reversed(path.relative_to(self.root).parts):
-            split = split_of_name(part_without_ending(part)) or self._of_twin(part)
-            if split:
-                return split
-        return None
-
-    def _of_twin(self, name: str) -> Optional[str]:
-        """The split beside other words, if the same name has another split, too."""
-        if len(self.twins.get(LONE_SPLIT.sub('*', name.lower()), ())) < 2:
-            return None
-        word = LONE_SPLIT.search(stem_of(name))
-        return SPLIT_WORDS[word[1]] if word else None
-
-
-def part_without_ending(name: str) -> str:
-    """A name without the ending of an image or its labels, in its own case."""
-    return name[: len(stem_of(name))]
-
-
 def read_lists(
-    index: 'PhotoIndex', paths: Iterable[Path]
+    index: PhotoIndex, paths: Iterable[Path]
 ) -> tuple[dict[Path, str], list[Note]]:
     """The splits of photos in lists such as train.txt, and notes on names of none.
 
@@ -76,9 +39,7 @@ def read_lists(
     return splits, notes
 
 
-def _names_in(
-    text: str, is_table: bool, index: 'PhotoIndex'
-) -> Iterator[Optional[str]]:
+def _names_in(text: str, is_table: bool, index: PhotoIndex) -> Iterator[Optional[str]]:
     """The name of a photo in each line of a list, or None; a class may be behind it."""
     if is_table:
         text = re.sub('[,;\t"]', ' ', text)
