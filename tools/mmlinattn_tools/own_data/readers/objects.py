@@ -18,7 +18,6 @@ from .yolo_lines import KEYPOINT_LAYOUT, Layout, find_layout
 JSON_READERS: tuple[Reader, ...] = (coco, labelme, via)
 TEXT_READERS: tuple[Reader, ...] = (dota, yolo)
 XML_READERS: tuple[Reader, ...] = (voc, cvat)
-RESULTS = '{} has results of a model in COCO format, and no labels'
 FAULTS = (AttributeError, KeyError, SyntaxError, TypeError, ValueError)
 
 
@@ -114,8 +113,6 @@ class ObjectReader:
             reader = next(
                 (reader for reader in readers if reader.recognizes(file)), None
             )
-            if reader is None and coco.has_results(file):
-                self.reading.hints.append(RESULTS.format(file.path))
             return reader.read(file, classes) if reader else []
 
         self._add(file.path, read)
