@@ -323,6 +323,11 @@ ONE_FILE = {
     'ASAP': file_of('<ASAP_Annotations></ASAP_Annotations>', 'images/0.xml'),
     'ImageScope': file_of('<Annotations><Regions/></Annotations>', 'images/0.xml'),
     'UA-DETRAC': file_of('<sequence name="x"><target_list/></sequence>', 'a.xml'),
+    'AVA': file_of('label {}', 'annotations/ava_action_list_v2.2.pbtxt'),
+    'MVTec': {
+        'screw/test/scratch/{i}.png': photo,
+        'screw/ground_truth/scratch/{i}_mask.png': label_map(0, 255),
+    },
     'Segment Anything': {'{i}.jpg': photo, '{i}.json': segment_anything},
     'captions of COCO': file_of(
         dict(images=[], annotations=[dict(id=0, image_id=0, caption='x')])
