@@ -185,7 +185,6 @@ DATA_SETS = (
         'CelebA', _names('*/list_attr_celeba.txt', '*/identity_celeba.txt'), **_plain()
     ),
     Format('LFW', _text('*/people.txt', r'\A\d+$'), **_plain()),
-    Format('VGGFace2', _names('*/loose_bb_*.csv'), **_plain('vgg_face2', 'det cls')),
     Format('Market-1501', _names('*/bounding_box_train/*'), **_plain()),
     Format('MPII', _names('*/mpii_annotations.json', '*/mpii_*.mat'), **_plain()),
     Format(
