@@ -53,9 +53,9 @@ def norm_aware_attention(
         q = _both_signs(normalize(q, dim=-1)) ** power.unsqueeze(-3)
         k = _both_signs(k) ** _KEY_POWER
         turned_q, turned_k = rotate_both(q, k, hw_shape, steps)
-        features = [_side_by_side(x) for x in (q, k)]
-        turned = [_side_by_side(x) for x in (turned_q, turned_k)]
-        return rotary_linear_attention(*features, v, *turned).to(dtype)
+        parts = map(_side_by_side, (q, k, turned_q, turned_k))
+        q, k, turned_q, turned_k = parts
+        return rotary_linear_attention(q, k, v, turned_q, turned_k).to(dtype)
 
 
 def _both_signs(x: Tensor) -> Tensor:
