@@ -52,9 +52,9 @@ def norm_aware_attention(
         power = _LEAST + _RANGE * q.norm(dim=-1, keepdim=True).tanh()
         q = _both_signs(normalize(q, dim=-1)) ** power.unsqueeze(-3)
         k = _both_signs(k) ** _KEY_POWER
-        turned_q, turned_k = rotate_both(q, k, hw_shape, steps)
-        parts = map(_side_by_side, (q, k, turned_q, turned_k))
-        q, k, turned_q, turned_k = parts
+        q, k, turned_q, turned_k = map(
+            _side_by_side, (q, k, *rotate_both(q, k, hw_shape, steps))
+        )
         return rotary_linear_attention(q, k, v, turned_q, turned_k).to(dtype)
 
 
