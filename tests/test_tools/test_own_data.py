@@ -390,6 +390,16 @@ DETECTION = {
         notes=('left out 10 shapes: point',),
         masks=True,
     ),
+    'labelme, lines alone': Case(
+        {
+            '{i}.jpg': photo,
+            '{i}.json': dict(
+                shapes=[dict(label='x', points=[[1, 2], [8, 9]], shape_type='line')],
+                imagePath='',
+            ),
+        },
+        error='no photo has a box or an outline; it left out 10 shapes: line',
+    ),
     'labelme, masks': Case({'{i}.jpg': photo, '{i}.json': labelme_mask}, masks=True),
     'cvat, a project of subsets': Case(
         {

@@ -99,9 +99,7 @@ class OwnData:
             photos = with_objects(photos, Object.with_box_as_outline)
         if task == 'rot':
             photos = with_objects(photos, Object.with_rectangle)
-        notes += outline_notes
-        for kind, count in reading.skipped_shapes.items():
-            notes.append(Note(f'left out {count} shapes: {kind}'))
+        notes += outline_notes + checks.shape_notes(reading, photos)
         lists, list_notes = read_lists(index, find_lists(folder, reading.sources))
         splits, split_notes = assign(photos, lists, folder.root)
         checks.check_splits(splits)
