@@ -1796,6 +1796,11 @@ CLASSES = {
     'classes at the end of names, by an option': Case(
         {'{split}/a{i}-{name}.jpg': photo}, options=dict(classes=BOTH)
     ),
+    'classes in the names of photos, in folders of others': Case(
+        {'day/{name}_{i}.jpg': photo, 'night/{i}_{name}.jpg': lambda i: photo(i + 10)},
+        options=dict(classes=BOTH),
+        photos=(16, 4, 4),
+    ),
     'classes at the end of names': Case(
         {'0{i} {name}.jpg': photo},
         error='names of photos end with blue red: --classes blue red takes these for',

@@ -50,7 +50,9 @@ def read_photo_classes(folder: Folder, index: PhotoIndex) -> Reading:
     in_folders = with_inner_splits(folder, in_folders)
     if _are_splits(in_folders):
         in_folders = []  # photos lie in splits, which have no folders of classes
-    folders_suffice = len({match.class_name for match in in_folders}) > 1
+    names = {match.class_name for match in in_folders}
+    wanted = folder.options.classes or names
+    folders_suffice = len(names) > 1 and not names.isdisjoint(wanted)
     in_tables = match_tables(named, folder, index, may_be_of_anything=folders_suffice)
     if folders_suffice:
         refuse_other_classes(in_folders, in_tables)
