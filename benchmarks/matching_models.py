@@ -75,6 +75,7 @@ ATTENTIONS: dict[str, dict[str, Any]] = {
     'VSSD': dict(type='VSSDAttention'),
     'RALA': dict(type='RankAugmentedAttention'),
     'MALA': dict(type='MagnitudeAwareAttention'),
+    'NaLaFormer': dict(type='NormAwareLinearAttention'),
     'ViT^3': dict(type='TTTAttention'),
     'Linformer': dict(type='LinformerAttention', sr_ratio=2),
     'Performer': dict(type='PerformerAttention', lepe=True),

@@ -255,6 +255,7 @@ ZOO = {
     'EfficientViT': dict(attention=dict(type='MultiScaleLinearAttention')),
     'RALA': dict(attention=dict(type='RankAugmentedAttention')),
     'MALA': dict(attention=dict(type='MagnitudeAwareAttention')),
+    'NaLaFormer': dict(attention=dict(type='NormAwareLinearAttention')),
     'ViT^3': dict(attention=dict(type='TTTAttention')),
     'Linformer': dict(
         attention=[dict(type='LinformerAttention', sr_ratio=r) for r in (8, 4, 2, 1)]

@@ -81,7 +81,7 @@ def needs(facts):
     }
     lines = []
     for name, fact in facts.items():
-        of = fact['collection']
+        of = fact.get('collection')
         public = [x for x in entries if x['In Collection'] == of and 'Weights' in x]
         data = {entry['Metadata']['Training Data'] for entry in public}
         weights = ', '.join(word for key, word in WEIGHTS.items() if key in data)
@@ -95,7 +95,7 @@ def needs(facts):
                 # the tests export every registered attention
                 'yes' if kind in MODELS.module_dict else 'no',
                 weights or fact.get('weights', 'none'),
-                link(papers[of]),
+                link(fact.get('paper') or papers[of]),
             ]
         )
     titles = ['attention', 'module', 'positions', 'learned', 'exported']

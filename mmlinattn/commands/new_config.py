@@ -13,8 +13,8 @@ seg     photos, and label maps of the same names, but for endings such as _image
         _mask, in folders with a word such as labels, masks, annotations, segmentation,
         gt or truth: an id in each pixel, 255 where there is none, or colors; or a
         folder of masks for each class; or outlines, in a form of det
-cls     photos in one folder for each class, or a table (*.csv) or list (*.txt) of
-        photos and classes
+cls     photos in one folder for each class, a table (*.csv) or list (*.txt) of photos
+        and classes, or photos whose names begin or end with one of --classes
 
 Folders or files that are called train, val or test make the splits, or the lists
 train.txt, val.txt and test.txt; without any, every fifth photo is held back. The config

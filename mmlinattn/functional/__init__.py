@@ -11,6 +11,7 @@ from .local import local_attention
 from .magnitude_aware import magnitude_aware_attention
 from .maps import to_map, to_tokens, unflatten
 from .mlla import mlla_attention
+from .norm_aware import norm_aware_attention
 from .nystrom import iterative_pinv, nystrom_attention
 from .oversmoothing import attn_scale, dc_component, feat_scale
 from .performer import orthogonal_features, performer_attention
@@ -57,6 +58,7 @@ __all__ = [
     'newton_alpha',
     'newton_pinv',
     'non_causal_ssd',
+    'norm_aware_attention',
     'nystrom_attention',
     'orthogonal_features',
     'pad_map',

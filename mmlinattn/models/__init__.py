@@ -30,6 +30,7 @@ from .attentions.multi_scale import (
     MultiScaleLinearAttention as MultiScaleLinearAttention,
 )
 from .attentions.multihead import MultiheadSelfAttention as MultiheadSelfAttention
+from .attentions.norm_aware import NormAwareLinearAttention as NormAwareLinearAttention
 from .attentions.nystrom import NystromAttention as NystromAttention
 from .attentions.performer import PerformerAttention as PerformerAttention
 from .attentions.polaformer import PolaFormerAttention as PolaFormerAttention

@@ -89,6 +89,22 @@ def refuse_repeated(matches: Iterable[Match]) -> None:
             )
 
 
+def shape_notes(reading: Reading, photos: Sequence[Photo]) -> list[Note]:
+    """Notes on shapes that are no boxes or outlines.
+
+    Raises:
+        ValueError: If there are no other ones.
+    """
+    notes = [
+        Note(f'left out {count} shapes: {kind}')
+        for kind, count in reading.skipped_shapes.items()
+    ]
+    if notes and not any(photo.objects for photo in photos):
+        text = '; '.join(map(str, notes))
+        raise ValueError(f'no photo has a box or an outline; it {text}')
+    return notes
+
+
 def choose_outlines(
     photos: Sequence[Photo], task: str
 ) -> tuple[bool, bool, list[Note]]:

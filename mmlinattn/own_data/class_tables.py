@@ -19,7 +19,7 @@ COLOR = re.compile(INDEX + r'(\d{1,3})[\s,;]+(\d{1,3})[\s,;]+(\d{1,3})(?!\d)')
 TABLE_NAME = re.compile('colou?r|class|label|palette')
 # names of files, in which a table of names by id may be
 ID_TABLE = re.compile(
-    'class|label|code|categor|legend|names|palette|colou?r|objectinfo'
+    'class|label|code|categor|legend|names|palette|colou?r|objectinfo|dataset_meta'
 )
 ID_FIRST = re.compile(
     r'["\']?(\d+)["\']?[\s:=,;|]+["\']?([^"\']*[^\W\d_][^"\']*)["\']?,?'
@@ -38,8 +38,10 @@ KEYS = (
     'id2label',
     'label2id',
     'class_names',
+    'label_map',
 )
 LONGEST = 60  # letters of a name in a list
+DATUMARO_NAME = 'dataset_meta.json'
 ROBOFLOW_NAME, ROBOFLOW_HEADER = '_classes.csv', ['pixel value', 'class']
 
 
@@ -52,11 +54,28 @@ def read_colors(
         options (list[str], optional): Lines such as those of ``--colors``.
         paths (list[Path]): Files of which some may be a table, by their names.
     """
-    texts = (read_text(path) for path in paths if TABLE_NAME.search(path.name.lower()))
-    for lines in (options or (), *(text.splitlines() for text in texts)):
-        table = parse_colors(lines)
+    tables = (_colors_of_file(path) for path in paths)
+    for table in (parse_colors(options or ()), *tables):
         if len(table) > 1 and all(table.values()):
             return table
+    return {}
+
+
+def _colors_of_file(path: Path) -> dict[int, str]:
+    if path.name == DATUMARO_NAME:
+        return colors_of_datumaro(read_text(path))
+    if path.suffix.lower() == '.json' or not TABLE_NAME.search(path.name.lower()):
+        return {}
+    return parse_colors(read_text(path).splitlines())
+
+
+def colors_of_datumaro(text: str) -> dict[int, str]:
+    """Names by color of datumaro's file about a data set: ids and names, and colors in
+    the same order."""
+    with suppress(AttributeError, KeyError, RecursionError, TypeError, ValueError):
+        content = json.loads(text)
+        names, colors = content['label_map'].values(), content['segmentation_colors']
+        return {color_code(*color): name for color, name in zip(colors, names)}
     return {}
 
 

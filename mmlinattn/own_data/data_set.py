@@ -13,7 +13,7 @@ import numpy as np
 from mmlinattn.engine.preflight.outlines import Fault
 
 from . import checks, other_formats
-from .fitting import SMALL, TURNED, fit
+from .fitting import SMALL, TURNED, UNROTATE, fit
 from .folder import Folder
 from .headers import Header, depth_notes, read_headers
 from .label_maps import LabelMaps, Wanted
@@ -115,30 +115,29 @@ class OwnData:
         reading = read_task(folder, index)
         other_formats.refuse(folder, reading.sources)
         notes = checks.check_reading(reading, folder)
+        notes += other_formats.beside(folder, reading.sources)
         photos = measure(reading.matches, task, notes)
         has_masks, boxes_stand_in, outline_notes = checks.choose_outlines(photos, task)
         if boxes_stand_in:
             photos = with_objects(photos, Object.with_box_as_outline)
         if task == 'rot':
             photos = with_objects(photos, Object.with_rectangle)
-        notes += outline_notes
-        for kind, count in reading.skipped_shapes.items():
-            notes.append(Note(f'left out {count} shapes: {kind}'))
+        notes += outline_notes + checks.shape_notes(reading, photos)
         lists, list_notes = read_lists(index, find_lists(folder, reading.sources))
         splits, split_notes = assign(photos, lists, folder.root)
         checks.check_splits(splits)
         notes += list_notes + split_notes + checks.repeated_notes(splits)
         checks.refuse_repeated_names(options.classes or ())
         classes, label_maps = list[str](), None
-        has_objects = any(photo.objects for photo in photos)
-        if task != 'seg' or has_objects:
+        draws = any(photo.is_drawn for photo in photos)
+        if task != 'seg' or draws:
             chosen = checks.choose_classes(splits, options.classes, task)
             classes, class_notes = chosen
             notes += class_notes
         if task == 'cls':
             splits = with_classes(splits, classes)
         if task == 'seg':
-            drawn = ['background', *classes] if has_objects else None
+            drawn = ['background', *classes] if draws else None
             if drawn:
                 notes.append(Note('label maps are drawn from outlines, on class 0'))
             label_maps = LabelMaps(splits, Wanted.from_folder(folder, drawn))
@@ -287,8 +286,7 @@ def refuse_unrotated(annotation: Annotation, header: Header, path: Path) -> None
         return
     raise ValueError(
         f'{path} has {height} x {width} pixels, as its annotation says, and its EXIF '
-        f'data rotate it to {width} x {height}: in a copy of the photos, '
-        '`exiftool -r -Orientation= FOLDER` removes the rotation'
+        f'data rotate it to {width} x {height}: {UNROTATE}'
     )
 
 

@@ -13,7 +13,11 @@ from mmlinattn.engine.preflight.outlines import Fault, find_fault
 from .outlines import FAR as FARTHEST
 from .records import Annotation, Object, Size
 
-TURNED = '{} photos are turned by their orientation in EXIF: so must be labels'
+# what makes labels fit that are of the pixels that a camera wrote
+UNROTATE = (
+    'in a copy of the photos, `exiftool -r -Orientation= FOLDER` removes the rotation'
+)
+TURNED = f'if labels do not fit in --show, {UNROTATE}: EXIF data rotate {{}} photos'
 RESIZED = '{} photos have another size than in annotations, it resizes the labels'
 REPEATED = 'left out {} objects that are there twice'
 SMALL = 'left out {} boxes of less than a pixel in their photo'

@@ -105,6 +105,8 @@ COCO_LABELS = (
     r'\A(?=[\s\S]*"categories")(?=[\s\S]*"category_id")'
     r'(?![\s\S]*"(bbox|segmentation)")'
 )
+# a list whose first entry has an id of COCO, perhaps behind a mask
+COCO_ENTRIES = r'\A\s*\[\s*\{[^{}]*(\{[^{}]*\}[^{}]*)*"(image_id|category_id)"\s*:'
 RUN_LENGTHS = r'\A[^\n]*\b(EncodedPixels|encoded_pixels|rle|mask_rle|rle_mask)\b'
 PHOTOS = 'write photos and their labels'
 SCRIPT = 'convert it to COCO or YOLO'
@@ -183,7 +185,6 @@ DATA_SETS = (
         'CelebA', _names('*/list_attr_celeba.txt', '*/identity_celeba.txt'), **_plain()
     ),
     Format('LFW', _text('*/people.txt', r'\A\d+$'), **_plain()),
-    Format('VGGFace2', _names('*/loose_bb_*.csv'), **_plain('vgg_face2', 'det cls')),
     Format('Market-1501', _names('*/bounding_box_train/*'), **_plain()),
     Format('MPII', _names('*/mpii_annotations.json', '*/mpii_*.mat'), **_plain()),
     Format(
@@ -193,6 +194,15 @@ DATA_SETS = (
             Mark('*/meta', text='fine_label_names'),
         ),
         **_plain('cifar', 'cls'),
+    ),
+    Format('AVA', _names('*/ava_action_list*.pbtxt'), **_plain('ava', 'det')),
+    Format(
+        'MVTec',
+        _names('*/ground_truth/*/*_mask.png'),
+        importers=dict(
+            det='mvtec_detection', seg='mvtec_segmentation', cls='mvtec_classification'
+        ),
+        advice='',
     ),
     Format('Synthia', _names('*/gtleft/*.png'), **_plain('synthia_sf', 'seg')),
     Format('Synthia', _names('*/gttxt/*.txt'), **_plain()),
@@ -311,7 +321,7 @@ TOOLS = (
 OTHERS = (
     Format(
         'a file of COCO results',
-        _text('*.json', r'\A\s*\[\s*\{[^{}]*"(image_id|category_id)"\s*:'),
+        _text('*.json', COCO_ENTRIES),
         advice='take the file of ground truth',
     ),
     Format(
@@ -352,4 +362,5 @@ OTHERS = (
         advice=PHOTOS,
     ),
 )
-FORMATS = (*DATA_SETS, *TOOLS, *OTHERS)
+NAMED = (*DATA_SETS, *TOOLS)
+FORMATS = (*NAMED, *OTHERS)

@@ -92,11 +92,7 @@ def read_header(path: Path) -> Optional[Header]:
     content = path.read_bytes()
     size, orientation, pages = None, 1, 1
     with suppress(OSError, SyntaxError, ValueError), Image.open(path) as image:
-        # PNG files without it would be read to their end
-        if 'exif' in image.info or image.format == 'TIFF':
-            orientation = image.getexif().get(ORIENTATION, 1)
-        if orientation not in ROTATIONS or not opencv_rotates(image.format or ''):
-            orientation = 1
+        orientation = orientation_of(image)
         width, height = image.size
         size = (height, width) if orientation > 4 else (width, height)
         pages = getattr(image, 'n_frames', 1) if image.format == 'TIFF' else 1
@@ -115,6 +111,19 @@ def read_header(path: Path) -> Optional[Header]:
         depth=read_depth(content),
         pages=pages,
     )
+
+
+def orientation_of(image: Image.Image) -> int:
+    """The orientation in a photo's EXIF data, 1 without any; OpenCV does not read that
+    of XMP, which Pillow takes for missing EXIF data."""
+    exif = Image.Exif()
+    if image.format == 'TIFF':
+        exif = image.getexif()
+    else:
+        exif.load(image.info.get('exif', b''))
+    orientation = exif.get(ORIENTATION, 1)
+    is_read = orientation in ROTATIONS and opencv_rotates(image.format or '')
+    return orientation if is_read else 1
 
 
 @lru_cache

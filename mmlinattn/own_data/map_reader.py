@@ -99,7 +99,9 @@ class Wanted:
         return cls(
             names=drawn or options.classes,
             ignore=frozenset(options.ignore),
-            colors=read_colors(options.colors, folder.files['.txt'] + tables),
+            colors=read_colors(
+                options.colors, folder.files['.txt'] + tables + folder.files['.json']
+            ),
             id_names={} if has_names else read_id_names(tables),
             tables=[] if has_names else read_name_tables(paths),
             is_drawn=bool(drawn),

@@ -6,13 +6,14 @@ datumaro, a library, converts some of them; the tools of the others have another
 import codecs
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Optional
 
 from .folder import PHOTO, Folder
-from .format_marks import FORMATS, OTHERS, SCRIPT, Format
+from .format_marks import FORMATS, NAMED, OTHERS, SCRIPT, Format
+from .records import Note
 from .words import PHOTO_ENDINGS, split_of_name, words_of
 
 PART = 2**16  # bytes that are read at the begin, and at the end, of a file
@@ -44,6 +45,18 @@ def refuse(folder: Folder, sources: Iterable[Path]) -> None:
     found = find_format(folder, sources, certain)
     if found:
         raise OtherFormat(describe(folder, *found))
+
+
+def beside(folder: Folder, sources: Collection[Path]) -> list[Note]:
+    """A note on a format that a file has, beside photos whose folders or names, and no
+    files, are the sources of their classes."""
+    is_read = folder.options.task != 'cls' or sources
+    found = find_format(folder, sample(folder), () if is_read else NAMED)
+    if not found:
+        return []
+    kind, path = found
+    text = f'its {path.relative_to(folder.root)} is of {kind.name}, and is not read'
+    return [Note(f'{text}: classes are those of folders or names of photos')]
 
 
 def explain(error: ValueError, folder: Folder) -> ValueError:

@@ -168,8 +168,8 @@ class Reading:
 
     ``sources`` are files that have annotations, ``damaged`` the errors of files that
     annotate one photo each, ``skipped_shapes`` counts shapes by their kinds,
-    ``left_out`` are pictures that notes name already, and ``hints`` say what files are
-    that have no labels.
+    ``left_out`` are pictures that notes name already, and ``hints`` say what makes a
+    folder without labels readable.
     """
 
     matches: list[Match] = field(default_factory=list)

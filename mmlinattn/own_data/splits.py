@@ -96,7 +96,8 @@ def group_notes(groups: list[list[Photo]]) -> list[Note]:
 
 def hold_back(groups: list[list[Photo]]) -> tuple[list[Photo], list[Photo]]:
     """Photos for training and for validation, drawn evenly among classes; photos of one
-    group stay together, unless there is a single one."""
+    group stay together, unless there is a single one, or the only one of a class would
+    have to go."""
     if len(groups) == 1:
         groups = [[photo] for photo in groups[0]]
     order = random.Random(0).sample(groups, len(groups))
@@ -109,5 +110,12 @@ def hold_back(groups: list[list[Photo]]) -> tuple[list[Photo], list[Photo]]:
     if not val:  # they are few, or one of their groups is large
         *_, least = sorted(order, key=len, reverse=True)
         held = {photo.path for photo in least}
-        return [photo for photo in train if photo.path not in held], least
+        rest = [photo for photo in train if photo.path not in held]
+        if len(train) > len(groups) and not _classes(least) <= _classes(rest):
+            return hold_back([[photo] for photo in train])
+        return rest, least
     return train, val
+
+
+def _classes(photos: Iterable[Photo]) -> set[str]:
+    return {name for photo in photos for name in photo.class_names}

@@ -81,6 +81,13 @@ COLOR_WORDS = _words(
     color colors colour colours
     """
 )
+# of folders with a picture of the pixels of each photo
+MAP_WORDS = (
+    LABEL_MAP_WORDS
+    | OBJECT_WORDS
+    | COLOR_WORDS
+    | _words('depth depths disparity panoptic scribble scribbles sem')
+)
 # of folders that hold those of classes
 CONTAINER_WORDS = _words(
     """
@@ -91,6 +98,13 @@ CONTAINER_WORDS = _words(
 OTHER_WORDS = _words(
     """
     bit class classes ground id ids left map maps raw right sets
+    """
+)
+# of cameras and programs, before the number of a photo
+CAMERA_WORDS = _words(
+    """
+    capture dji dsc dscf dscn frame gopr imag image img mvi p pano pic pxl scan
+    screenshot snap snapshot vid video vlcsnap wa whatsapp
     """
 )
 # words of which others are composed, such as "trainannot"

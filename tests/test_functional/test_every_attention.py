@@ -30,6 +30,7 @@ def attentions(**options):
         'relu': F.relu_linear_attention,
         'rank-augmented': lambda *x: F.rank_augmented_attention(*x, **ROTARY),
         'magnitude-aware': lambda *x: F.magnitude_aware_attention(*x, **ROTARY),
+        'norm-aware': lambda *x: F.norm_aware_attention(*x, **ROTARY),
         'mlla': lambda *x: F.mlla_attention(*[y[:, 0] for y in x], (5, 7), 2),
         'vssd': lambda *x: F.non_causal_ssd(*[y[:, 0] for y in x], *ssd),
         'performer': lambda *x: F.performer_attention(*x, features),

@@ -323,6 +323,11 @@ ONE_FILE = {
     'ASAP': file_of('<ASAP_Annotations></ASAP_Annotations>', 'images/0.xml'),
     'ImageScope': file_of('<Annotations><Regions/></Annotations>', 'images/0.xml'),
     'UA-DETRAC': file_of('<sequence name="x"><target_list/></sequence>', 'a.xml'),
+    'AVA': file_of('label {}', 'annotations/ava_action_list_v2.2.pbtxt'),
+    'MVTec': {
+        'screw/test/scratch/{i}.png': photo,
+        'screw/ground_truth/scratch/{i}_mask.png': label_map(0, 255),
+    },
     'Segment Anything': {'{i}.jpg': photo, '{i}.json': segment_anything},
     'captions of COCO': file_of(
         dict(images=[], annotations=[dict(id=0, image_id=0, caption='x')])
@@ -355,7 +360,6 @@ ONE_FILE = {
     'ICDAR': file_of('8,9,30,9,30,31,8,31,"FOOD"\n', 'gt_img_{i}.txt'),
     'CelebA': file_of('2\nYoung\n0.jpg 1\n', 'Anno/list_attr_celeba.txt'),
     'LFW': file_of('2\nname0\t2\nname1\t1\n', 'annotations/people.txt'),
-    'VGGFace2': file_of('NAME_ID,X,Y,W,H\n', 'bb_landmark/loose_bb_train.csv'),
     'Market-1501': {'bounding_box_train/{i}.jpg': photo},
     'MPII': file_of([dict(img_paths='0.jpg', objpos=[1, 2])], 'mpii_annotations.json'),
     'CIFAR': file_of(b'\x80', 'data_batch_1'),
@@ -417,8 +421,8 @@ def test_lines(tmp_path):
     with pytest.raises(OtherFormat) as caught:
         read(root)
     assert str(caught.value).startswith(text) and str(caught.value).endswith(hints)
-    with pytest.raises(OtherFormat, match='VGGFace2.*: convert it .* -f imagenet -o '):
-        read(grow(tmp_path / 'c', ONE_FILE['VGGFace2']), 'cls')
+    with pytest.raises(OtherFormat, match='CIFAR, .*: convert it .* -f imagenet -o '):
+        read(grow(tmp_path / 'c', ONE_FILE['CIFAR']), 'cls')
     with pytest.raises(OtherFormat, match='KITTI, .*: --task det says how to convert'):
         read(grow(tmp_path / 'd', KITTI), 'seg')
     with pytest.raises(OtherFormat, match='put the photos in a folder for each class'):

@@ -72,7 +72,7 @@ MASKS = {'masks/{i}.png': label_map(0, 1)}
 EVERY_FIFTH = 'no validation photos: every 5th is used'
 # notes on a folder without splits, which every case may have
 USUAL = (EVERY_FIFTH, 'no test photos: the validation photos are used for testing')
-NO_NAMES = 'label maps have no names: give them with --classes'
+NO_NAMES = 'have no names: give them with --classes'
 DRAWN = 'label maps are drawn from outlines, on class 0'
 PNG = 'it takes 10 PNG files beside JPEG files for their label maps'
 ONE_VIDEO = '1 sources of photos are both in training and in validation or testing'
@@ -296,7 +296,7 @@ DETECTION = {
     ),
     'coco, results with masks': Case(
         {**IN_IMAGES, 'a.json': [dict(segmentation=RUNS, image_id=0, score=0.9)]},
-        error='a.json has results of a model in COCO format, and no labels',
+        error='its a.json is a file of COCO results, .*: take the file of ground truth',
     ),
     'coco, ids in place of names': Case(
         {**IN_IMAGES, 'a.json': coco(file_name='C:\\my\\images\\{i}.jpg')}
@@ -390,7 +390,37 @@ DETECTION = {
         notes=('left out 10 shapes: point',),
         masks=True,
     ),
+    'labelme, lines alone': Case(
+        {
+            '{i}.jpg': photo,
+            '{i}.json': dict(
+                shapes=[dict(label='x', points=[[1, 2], [8, 9]], shape_type='line')],
+                imagePath='',
+            ),
+        },
+        error='no photo has a box or an outline; it left out 10 shapes: line',
+    ),
     'labelme, masks': Case({'{i}.jpg': photo, '{i}.json': labelme_mask}, masks=True),
+    'cvat, a project of subsets': Case(
+        {
+            'images/Train/{i}.jpg': photo,
+            'images/Validation/{i}.jpg': lambda i: photo(i + 10),
+            'annotations.xml': cvat()
+            .replace('</annotations>', '')
+            .replace('name="sub/', 'subset="Train" name="')
+            + cvat()
+            .replace('<annotations>', '')
+            .replace('name="sub/', 'subset="Validation" name="'),
+        },
+        photos=(10, 10, 10),
+        notes=('left out 20 shapes: polyline',),
+        masks=True,
+    ),
+    'cvat, shapes without a label': Case(
+        {**IN_IMAGES, 'annotations.xml': cvat().replace('label="a"', 'label=""')},
+        notes=('left out 10 shapes: without a label',),
+        masks=True,
+    ),
     'cvat, masks': Case({**IN_IMAGES, 'annotations.xml': cvat_masks()}, masks=True),
     'cvat': Case(
         {**IN_IMAGES, 'annotations.xml': cvat()},
@@ -461,6 +491,7 @@ DETECTION = {
         for header, row, note in (
             ('x,y,w,h', '{i}.jpg,8,9,22,22,{name}', ''),
             ('x,y,width,height', '{i}.jpg,8,9,22,22,{name}', ''),
+            ('x1,y1,w,h', '{i}.jpg,8,9,22,22,{name}', ''),
             (
                 'X Center,Y Center,Width,Height,Image Width,Image Height',
                 '{i}.jpg,19,20,22,22,64,48,{name}',
@@ -901,7 +932,7 @@ def test_labels_are_no_lists(tmp_path):
     labels = {path.replace('jpg', 'txt'): '1 .3 .4 .3 .4' for path in tree}
     data = read(grow(tmp_path, {**tree, **labels}, range(8)), 'det')
     assert [len(x) for x in data.splits.values()] == [8, 2, 2]
-    assert not any('names' in str(note) for note in data.notes)
+    assert not any('it has no photos of' in str(note) for note in data.notes)
 
 
 @pytest.mark.parametrize(
@@ -1047,6 +1078,21 @@ SEGMENTATION = {
         classes=GROUND,
         options=dict(masks='annotations'),
         notes=('left out 10 photos without annotations',),
+    ),
+    "ids, by datumaro's table": Case(
+        {**GRAY_IDS, 'dataset_meta.json': dict(label_map={'0': 'sky', '1': 'road'})},
+        classes=['sky', 'road'],
+        notes=('names of classes are those of',),
+    ),
+    "colors, by datumaro's table": Case(
+        {
+            **COLORED,
+            'dataset_meta.json': dict(
+                label_map={'0': 'sky', '7': 'road'},
+                segmentation_colors=[[9, 0, 200], [128, 64, 0]],
+            ),
+        },
+        classes=['sky', 'road'],
     ),
     'numbers of objects': Case(
         {'images/{i}.jpg': photo, 'object_masks/{i}.png': label_map(0, 1)},
@@ -1536,6 +1582,11 @@ def flags(yes, no, patient=False):
 
 CONTRADICTION = 'photos have duplicates with different labels'
 TWICE = 'photos for validation or testing are for training, too'
+NAMED_PHOTOS = {
+    'train/{name}.{i}.jpg': photo,
+    'test1/{i}.jpg': photo,
+    'sampleSubmission.csv': 'id,label\n0,1',
+}
 CLASSES = {
     'folders': Case({'{name}/{i}.jpg': photo}, notes=(EVERY_FIFTH,)),
     'folders in splits': Case({'{split}/{name}/{i}.jpg': photo}),
@@ -1681,6 +1732,7 @@ CLASSES = {
             'left out 10 label maps of photos',
             'folders such as blue, not those in it, such as cut',
             'no validation photos: the test photos are used for validation',
+            'is of MVTec, and is not read',
         ),
     ),
     'photos of masks': Case(
@@ -1733,8 +1785,68 @@ CLASSES = {
         notes=('1 classes are combinations of others: a classifier',),
     ),
     'classes in the names of photos': Case(
-        {'train/{name}.{i}.jpg': photo, 'sampleSubmission.csv': 'id,label\n0,1'},
-        error='no data for .*; put the photos in a folder for each class, or name',
+        NAMED_PHOTOS,
+        error='help; names of photos begin with blue red: --classes blue red takes th',
+    ),
+    'classes in the names of photos, by an option': Case(
+        NAMED_PHOTOS,
+        options=dict(classes=BOTH),
+        notes=('left out 10 photos without annotations',),
+    ),
+    'classes at the end of names, by an option': Case(
+        {'{split}/a{i}-{name}.jpg': photo}, options=dict(classes=BOTH)
+    ),
+    'classes in the names of photos, in folders of others': Case(
+        {'day/{name}_{i}.jpg': photo, 'night/{i}_{name}.jpg': lambda i: photo(i + 10)},
+        options=dict(classes=BOTH),
+        photos=(16, 4, 4),
+    ),
+    'classes at the end of names': Case(
+        {'0{i} {name}.jpg': photo},
+        error='names of photos end with blue red: --classes blue red takes these for',
+    ),
+    'two classes in a name': Case(
+        {'{name}{i}.jpg': photo, 'red_vs_blue.jpg': photo(0)},
+        options=dict(classes=BOTH),
+        error='red_vs_blue.jpg: its name has two classes, blue, red',
+    ),
+    'names of cameras': Case(
+        {'IMG_{i}.jpg': photo, 'DSC_{i}.jpg': photo}, error='see --help; it has 20 ph'
+    ),
+    'photos and label maps': Case(
+        {'images/{i}.jpg': photo, 'masks/{i}_mask.png': label_map(0, 1)},
+        error='one class only, images: there is nothing to tell apart',
+    ),
+    'label maps of Cityscapes': Case(
+        {
+            'leftImg8bit/train/{i}_leftImg8bit.png': photo,
+            'gtFine/train/{i}_gtFine_instanceIds.png': label_map(0, 1),
+        },
+        error='one class only, leftImg8bit: .*is of Cityscapes, which new_config does ',
+    ),
+    'label maps beside class folders': Case(
+        {'RGB/{name}/{i}.png': photo, 'Depth/{name}/{i}.png': label_map(0, 1)},
+        notes=('left out 10 label maps of photos',),
+    ),
+    'label maps beside folders of photos': Case(
+        {'images/{name}/{i}.png': photo, 'masks/{name}/{i}.png': label_map(0, 1)},
+        notes=('left out 10 label maps of photos',),
+    ),
+    'defects of MVTec AD': Case(
+        {
+            'screw/all/{name}/{i}.png': photo,
+            'screw/ground_truth/{name}/{i}_mask.png': label_map(0, 255, 0),
+        },
+        notes=('left out 10 label maps of photos', 'is of MVTec, and is not read'),
+    ),
+    'classes that are called after masks': Case(
+        {'mask/{i}.png': photo, 'no_mask/{i}.png': lambda i: photo(i + 10)},
+        (16, 4, 4),
+        ['mask', 'no_mask'],
+    ),
+    'class folders beside labels of another format': Case(
+        {'{name}/{i}.jpg': photo, 'my.vott': '{}'},
+        notes=('its my.vott is of VoTT, and is not read: classes are those of',),
     ),
     'folders that a table contradicts': Case(
         {'{name}/{i}.jpg': photo, 'a.csv': table('id,label', '{i},green')},

@@ -168,8 +168,8 @@ def test_tables_of_photos(tmp_path):
     assert note == ''
     assert first.size == (64, 48) and len(first.objects) == 1 and not second.objects
     found = table('id,red,blue\n1.jpg,0,1\n2.jpg,0,0\n')
-    ((row, name),) = tables.read_classes(found, None)
-    assert name == 'blue' and row['photo'] == '1.jpg'
+    ((row, name),), is_named = tables.read_classes(found, None)
+    assert name == 'blue' and row['photo'] == '1.jpg' and is_named
     assert table('id,x\n3.jpg,1\n') is None and table('1.jpg\n2.jpg\n') is None
     with pytest.raises(ValueError, match='do not fit its header'):
         table('id,x\n1.jpg,1,2\n')

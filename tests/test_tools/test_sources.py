@@ -134,3 +134,18 @@ def test_copies_in_both_of_own_splits_are_said():
     _, _, notes = split(listed)
     assert '1 sources' in notes and 'a_aug1.jpg and a_aug2.jpg' in notes
     assert 'sources' not in split(photos('b.jpg', split='train') + listed[2:])[2]
+
+
+def test_one_video_for_each_class():
+    """Whole videos for validation would leave a class without photos for training."""
+    listed = [
+        Photo(ROOT / name / f'clip_frame_{i}.jpg', (8, 8), class_name=name)
+        for name in ('red', 'blue')
+        for i in range(10)
+    ]
+    splits, notes = assign(listed, {}, ROOT)
+    for split in ('train', 'val'):
+        assert {photo.class_name for photo in splits[split]} == {'blue', 'red'}
+    assert len(splits['val']) == 4
+    told = 'sources of photos are both in training and in validation or testing'
+    assert any(told in str(note) for note in notes)

@@ -231,6 +231,7 @@ REFUSED = [
     ('param_scheduler = [dict(type="LinearLR", begin=3, end=2)]', 'param_scheduler: '),
     ('val_evaluator = dict(type="SingleLabelMetric", items=("x",))', 'val_evaluator: '),
     ('model = dict(backbone=dict(init_cfg=dict(type="Pretraned")))', 'Pretrained'),
+    ('val_evaluator = dict(metrics="x")', 'val_evaluator.metrics=', 'no such option'),
 ]
 # Options, and the likely ones.
 MISSPELLED = {
@@ -253,6 +254,7 @@ MISSPELLED = {
     'val_evaluator.type=Acuracy': 'Accuracy',
     'val_evaluator.top_k=1': 'topk',
     'default_hooks.logger.intervall=1': 'interval',
+    'default_hooks.checkpoint.max_keep_ckpt=1': 'max_keep_ckpts',
     'default_hooks.checkpoint.type=mmlinattn.AtomicCheckpoint': 'AtomicCheckpointHook',
     'randomness.sed=0': 'seed',
     'log_processor.window=3': 'window_size',
@@ -291,7 +293,7 @@ def test_misspelled_option_of_a_test(fails):
 DOUBTED = [
     ('', '--cfg-options something=1', 'neither the config nor'),
     ('model = dict(head=dict(num_classes=1001))', '', 'the head has num_classes=1001'),
-    ('default_hooks = dict(checkpoint=dict(max_keep_ckpt=1))', '', "'max_keep_ckpts'?"),
+    ('default_hooks = dict(ema=dict(type="EMAHook", begin_epoc=1))', '', 'begin_epoch'),
 ]
 if not torch.cuda.is_available():
     DOUBTED.append(('', '--amp', 'mixed precision needs a GPU'))

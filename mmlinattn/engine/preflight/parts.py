@@ -7,8 +7,10 @@ from contextlib import contextmanager
 from typing import Any, Optional
 
 from mmengine.config import Config
+from mmengine.hooks import CheckpointHook
 from mmengine.optim import OptimWrapperDict, build_optim_wrapper
 from mmengine.registry import (
+    EVALUATOR,
     HOOKS,
     LOG_PROCESSORS,
     LOOPS,
@@ -17,6 +19,7 @@ from mmengine.registry import (
     VISBACKENDS,
     VISUALIZERS,
     WEIGHT_INITIALIZERS,
+    DefaultScope,
     Registry,
 )
 from mmengine.runner import (
@@ -157,6 +160,7 @@ def check_hooks(cfg: Config, warn: Callable[[str], object]) -> None:
             choice = likely(name, {*defaults} - {name})
             text = f'; did you mean default_hooks.{choice}?' if choice else ''
             raise ValueError(f'default_hooks.{name} has no type{text}')
+    refuse_swallowed(cfg, 'default_hooks.checkpoint', defaults.get('checkpoint'))
     with error_in(cfg, 'default_hooks'):
         for name, hook in defaults.items():
             build_quietly(HOOKS, hook)
@@ -175,6 +179,22 @@ def warn_of_swallowed(key: str, hook: Any, warn: Callable[[str], object]) -> Non
         choice = likely(name, names, 0.8)
         if choice not in (None, name) and name not in {*names, *OF_BUILDERS}:
             warn(f'{key}.{name} has no effect; did you mean {choice!r}?')
+
+
+def refuse_swallowed(cfg: Config, key: str, hook: Any) -> None:
+    """Refuses options of the hook for checkpoints that neither it has nor the runner, to
+    which it hands them when it saves."""
+    if not isinstance(hook, dict) or cfg.get('runner_type', 'Runner') != 'Runner':
+        return
+    with DefaultScope.overwrite_default_scope(cfg.get('default_scope') or 'mmengine'):
+        kind = find(HOOKS, hook.get('type'))
+    if not isinstance(kind, type) or not issubclass(kind, CheckpointHook):
+        return
+    names = signature_of(kind)[0] | signature_of(Runner.save_checkpoint)[0]
+    for name in hook.keys() - names - OF_BUILDERS - {'priority'}:
+        choice = likely(name, names)
+        text = f'{key}.{name}={hook[name]!r}: {kind.__name__} has no such option'
+        raise ValueError(f'{text}; did you mean {choice!r}?' if choice else text)
 
 
 def build_quietly(registry: Registry, part: Any) -> None:
@@ -292,7 +312,12 @@ def check_evaluator(cfg: Config, key: str) -> None:
     """Builds the metrics of an evaluator, except those that make folders."""
     evaluator = cfg.get(key)
     with error_in(cfg, key):
-        for metric in metrics_of(evaluator):
+        metrics = metrics_of(evaluator)
+        if isinstance(evaluator, dict) and 'metrics' in evaluator:
+            # several metrics, unless a metric has an option of this name
+            is_known = find(EVALUATOR, evaluator.get('type', 'Evaluator')) is not None
+            metrics = metrics if is_known else [evaluator]
+        for metric in metrics:
             kind = find(METRICS, metric.get('type'))
             if kind is not None and FOLDERS & metric.keys():
                 compare(kind, metric)

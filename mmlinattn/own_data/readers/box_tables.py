@@ -32,6 +32,8 @@ FORMS = (
     (('x', 'y', 'width', 'height'), SIDES),
     (('x', 'y', 'w', 'h'), SIDES),
     (('left', 'top', 'width', 'height'), SIDES),
+    (('x1', 'y1', 'width', 'height'), SIDES),
+    (('x1', 'y1', 'w', 'h'), SIDES),
     (('xmin', 'ymin', 'width', 'height'), SIDES),
     (('xmin', 'ymin', 'w', 'h'), SIDES),
     (('bboxx', 'bboxy', 'bboxwidth', 'bboxheight'), SIDES),

@@ -32,17 +32,6 @@ def recognizes(file: AnnotationFile) -> bool:
     )
 
 
-def has_results(file: AnnotationFile) -> bool:
-    """Whether it has the results of a model: a list of objects with scores."""
-    first = (
-        file.json[:1] if file.ending == '.json' and isinstance(file.json, list) else []
-    )
-    return any(
-        isinstance(entry, dict) and entry.keys() >= {'image_id', 'score'}
-        for entry in first
-    )
-
-
 def read(file: AnnotationFile, classes: ClassNames) -> list[Annotation]:
     """Its photos.
 

@@ -38,14 +38,18 @@ def read(file: AnnotationFile, classes: ClassNames) -> list[Annotation]:
     for image in file.xml.iter('image'):
         objects, skipped = [], Counter[str]()
         for shape in image:
-            item = parse_object(shape)
+            if shape.tag == 'tag':
+                continue
+            has_label = bool(shape.get('label', '').strip())
+            item = parse_object(shape) if has_label else None
             if item:
                 objects.append(item)
-            elif shape.tag != 'tag':
-                skipped[shape.tag] += 1
+            else:
+                skipped[shape.tag if has_label else 'without a label'] += 1
         annotations.append(
             Annotation(
-                image.get('name') or '',
+                # a project's photos are in folders of its subsets
+                '/'.join(filter(None, (image.get('subset'), image.get('name')))),
                 stated_size(image.get('width'), image.get('height')),
                 tuple(objects),
                 skipped_shapes=tuple(skipped.elements()),

@@ -3,7 +3,7 @@
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Optional
@@ -13,19 +13,21 @@ from ..folder import PHOTO, Folder
 from ..matching import PhotoIndex
 from ..records import Match, Note, Reading, notes_on
 from ..texts import read_text
-from ..words import CONTAINER_WORDS, plain, split_of_name, words_of
-from .masks import has_maps, is_map_name, photo_names
+from ..words import (
+    CONTAINER_WORDS,
+    JPEG_ENDINGS,
+    MAP_WORDS,
+    PARTS,
+    PHOTO_WORDS,
+    plain,
+    split_of_name,
+    words_of,
+)
+from .masks import ShortNames, has_maps, is_map_name, photo_names
+from .named_photos import read_named_photos, suggest_classes
 from .objects import find_tables
 from .tables import PHOTO as PHOTO_COLUMN
-from .tables import (
-    SPLIT_COLUMNS,
-    NoClassColumn,
-    Row,
-    Table,
-    one_hot_columns,
-    read_classes,
-    read_table,
-)
+from .tables import SPLIT_COLUMNS, NoClassColumn, Row, Table, read_classes, read_table
 
 # a photo, and the class or its number behind it
 CLASS_BEHIND = re.compile(r'(.+?)[\s,;]+([^\s,;]+)')
@@ -41,12 +43,16 @@ def read_photo_classes(folder: Folder, index: PhotoIndex) -> Reading:
     tables = [read_table(path, index.has) for path in find_tables(folder)]
     named = [table for table in tables if table]
     labels_are_named = named and folder.options.labels
-    in_folders = [] if labels_are_named else read_class_folders(folder)
-    in_folders, maps = without_label_maps(folder, in_folders)
+    maps = maps_beside_photos(folder)
+    in_folders = [] if labels_are_named else read_class_folders(folder, maps)
+    in_folders, inner_maps = without_label_maps(folder, in_folders)
+    maps |= inner_maps
     in_folders = with_inner_splits(folder, in_folders)
     if _are_splits(in_folders):
         in_folders = []  # photos lie in splits, which have no folders of classes
-    folders_suffice = len({match.class_name for match in in_folders}) > 1
+    names = {match.class_name for match in in_folders}
+    wanted = folder.options.classes or names
+    folders_suffice = len(names) > 1 and not names.isdisjoint(wanted)
     in_tables = match_tables(named, folder, index, may_be_of_anything=folders_suffice)
     if folders_suffice:
         refuse_other_classes(in_folders, in_tables)
@@ -55,7 +61,9 @@ def read_photo_classes(folder: Folder, index: PhotoIndex) -> Reading:
         return Reading(in_folders, left_out=maps, notes=notes)
     if not in_tables:
         in_tables, lists = read_class_lists(folder, index)
-        return Reading(in_tables or in_folders, sources=lists)
+        matches = in_tables or read_named_photos(folder) or in_folders
+        hints = [] if matches else suggest_classes(folder)
+        return Reading(matches, sources=lists, hints=hints)
     in_tables, notes = with_names(folder, in_tables)
     notes += combination_notes(in_tables)
     return Reading(in_tables, {table.path for table in named}, notes=notes)
@@ -178,6 +186,40 @@ def without_label_maps(
     return photos, maps
 
 
+def maps_beside_photos(folder: Folder) -> set[Path]:
+    """Returns pictures in folders of label maps beside those of their photos, such as
+    images and masks: they have the names of photos, and are no JPEG files."""
+    others, photos, stems = list[Path](), list[Path](), set[str]()
+    for path in folder.files[PHOTO]:
+        parts = path.parent.relative_to(folder.base).parts
+        is_exact = path.suffix.lower() not in JPEG_ENDINGS
+        if is_exact and any(map(_is_map_folder, parts)):
+            others.append(path)
+            continue
+        stems.add(plain(path.stem))
+        if any(map(_is_photo_folder, parts)):
+            photos.append(path)
+    of_photo_folders, short = {plain(path.stem) for path in photos}, ShortNames(photos)
+    maps = set[Path]()
+    for path in others:
+        names = [plain(name) for name in photo_names(path.stem)]
+        known = stems if is_map_name(path.stem) else of_photo_folders
+        if not known.isdisjoint(names) or short.find(names):
+            maps.add(path)
+    return maps
+
+
+def _is_map_folder(name: str) -> bool:
+    words = set(words_of(name))
+    has_number = re.search(r'\d', name) is not None  # label_0 is a class
+    return not has_number and bool(words & MAP_WORDS) and words <= MAP_WORDS | PARTS
+
+
+def _is_photo_folder(name: str) -> bool:
+    words = set(words_of(name))
+    return bool(words & PHOTO_WORDS) and words <= PARTS
+
+
 def with_inner_splits(folder: Folder, matches: list[Match]) -> list[Match]:
     """Returns matches with the splits of folders in those of the classes, if all
     photos lie in such folders."""
@@ -241,10 +283,8 @@ def match_tables(
     unclear = list[ValueError]()
     for table in tables:
         try:
-            found = match_table(table, column, index)
-            is_named = one_hot_columns(table) or table.named_columns(
-                column, [*table.rows[0]]
-            )
+            rows, is_named = read_classes(table, column)
+            found = [_match_row(index, table, row, name) for row, name in rows]
             (named if is_named else others).extend(found)
         except NoClassColumn as error:
             unclear.append(error)
@@ -256,16 +296,6 @@ def match_tables(
     return named or others
 
 
-def match_table(table: Table, column: Optional[str], index: PhotoIndex) -> list[Match]:
-    """Photos of the rows of a table.
-
-    Raises:
-        ValueError: If it is not clear which column has the class.
-    """
-    rows = read_classes(table, column)
-    return [_match_row(index, table, row, name) for row, name in rows]
-
-
 def _match_row(index: PhotoIndex, table: Table, row: Row, class_name: str) -> Match:
     """The photo of a row, whose split may be in a column."""
     stated = next((row[key] for key in SPLIT_COLUMNS if row.get(key)), '')
@@ -274,8 +304,8 @@ def _match_row(index: PhotoIndex, table: Table, row: Row, class_name: str) -> Ma
     return index.match(row[PHOTO_COLUMN], table.path, class_name=class_name, **labels)
 
 
-def read_class_folders(folder: Folder) -> list[Match]:
-    """Photos in folders that are named after classes.
+def read_class_folders(folder: Folder, left_out: Container[Path]) -> list[Match]:
+    """Photos, but those that are left out, in folders that are named after classes.
 
     Raises:
         ValueError: If it is not clear which folders are splits.
@@ -283,6 +313,7 @@ def read_class_folders(folder: Folder) -> list[Match]:
     parts = {
         photo: photo.parent.relative_to(folder.base).parts
         for photo in folder.files[PHOTO]
+        if photo not in left_out
     }
     parts = _below_containers(parts)
     splits = _split_folders(parts.values())
@@ -316,10 +347,11 @@ def _below_containers(
     parts: dict[Path, tuple[str, ...]],
 ) -> dict[Path, tuple[str, ...]]:
     """Folders of photos below the first ones, if these are called after what they hold,
-    such as Dataset and Examples, and have the folders of classes."""
+    such as Dataset and Examples, or are one, and have the folders of classes."""
     firsts = {folders[0] for folders in parts.values() if folders}
     inner = {folders[1] for folders in parts.values() if len(folders) > 1}
-    if len(inner) < 2 or not all(map(_is_container, firsts)):
+    is_alone = len(firsts) == 1 and not any(map(split_of_name, firsts))
+    if len(inner) < 2 or not (is_alone or all(map(_is_container, firsts))):
         return parts
     return {photo: folders[1:] for photo, folders in parts.items()}
 

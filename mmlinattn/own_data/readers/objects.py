@@ -18,7 +18,7 @@ from .yolo_lines import KEYPOINT_LAYOUT, Layout, find_layout
 JSON_READERS: tuple[Reader, ...] = (coco, labelme, via)
 TEXT_READERS: tuple[Reader, ...] = (dota, yolo)
 XML_READERS: tuple[Reader, ...] = (voc, cvat)
-RESULTS = '{} has results of a model in COCO format, and no labels'
+NO_NAMES = 'labels have no names: give them with --classes'
 FAULTS = (AttributeError, KeyError, SyntaxError, TypeError, ValueError)
 
 
@@ -68,9 +68,12 @@ class ObjectReader:
             classes = replace(classes, layout=self._find_layout(files))
         for file in files:
             self.read_file(file, TEXT_READERS, classes)
+        num_read = len(self.reading.matches) - before[0]
         # beside labels, texts of which none can be read are something else
-        if self.reading.sources and len(self.reading.matches) == before[0]:
+        if self.reading.sources and not num_read:
             del self.reading.damaged[before[1] :]
+        if num_read and not classes.names and not all(map(dota.recognizes, files)):
+            self.reading.notes.append(Note(NO_NAMES))
 
     def _find_layout(self, files: Sequence[AnnotationFile]) -> Layout:
         """What the numbers of YOLO's lines are, which is noted if it is not usual.
@@ -114,8 +117,6 @@ class ObjectReader:
             reader = next(
                 (reader for reader in readers if reader.recognizes(file)), None
             )
-            if reader is None and coco.has_results(file):
-                self.reading.hints.append(RESULTS.format(file.path))
             return reader.read(file, classes) if reader else []
 
         self._add(file.path, read)

@@ -142,8 +142,11 @@ def _are_boxes(rows: Iterable[list[str]]) -> bool:
     return all(map(as_numbers, zip(*(row[1:5] for row in rows))))
 
 
-def read_classes(table: Table, column: Optional[str]) -> list[tuple[Row, str]]:
-    """Rows of a table and their classes; rows without one are left out.
+def read_classes(
+    table: Table, column: Optional[str]
+) -> tuple[list[tuple[Row, str]], bool]:
+    """Rows of a table and their classes, and whether names of columns say where these
+    are; rows without a class are left out.
 
     Raises:
         ValueError: If it is not clear which column has the class, or a photo has
@@ -153,6 +156,7 @@ def read_classes(table: Table, column: Optional[str]) -> list[tuple[Row, str]]:
     ones = one_hot_columns(table)
     if ones and not column:
         pairs = [(row, _class_of_ones(table, row, ones)) for row in table.rows]
+        is_named = True
     else:
         key = table.class_column(column)
         refuse_one_of_ones(table, key, ones)
@@ -163,7 +167,7 @@ def read_classes(table: Table, column: Optional[str]) -> list[tuple[Row, str]]:
                 f'{table.path}: which column has the class? {table.names[key]} has '
                 'another value for each photo'
             )
-    return [(row, name) for row, name in pairs if name]
+    return [(row, name) for row, name in pairs if name], is_named
 
 
 def one_hot_columns(table: Table) -> list[str]:

@@ -1,11 +1,17 @@
-"""Focused and InLine attention beside those of the official code."""
+"""Focused, InLine and norm-aware attention beside those of the official code."""
 
+import nalaformer_fixture as nalaformer
 import pytest
 import torch
 import variants_fixture as official
 from torch import nn
 
-from mmlinattn.models import FocusedLinearAttention, InLineAttention, TransformerBlock
+from mmlinattn.models import (
+    FocusedLinearAttention,
+    InLineAttention,
+    NormAwareLinearAttention,
+    TransformerBlock,
+)
 
 NAMES = {
     'dwc': 'local_conv',
@@ -62,3 +68,16 @@ def test_tokens_that_filters_are_made_of(reads_shortcut, norm_placement):
     normed = norm_placement == 'pre' and not reads_shortcut
     expected = block.norm1(x) if normed else x
     torch.testing.assert_close(means[0], expected.mean(1)[..., None])
+
+
+def test_norm_aware():
+    """All official weights are used."""
+    module = NormAwareLinearAttention(nalaformer.DIMS, nalaformer.HEADS)
+    names = dict(qkvg='qkv', ln='norm', out_proj='proj')
+    state_dict = {}
+    for key, value in nalaformer.weights().items():
+        first, dot, rest = key.partition('.')
+        state_dict[names.get(first, first) + dot + rest] = value
+    module.load_state_dict(state_dict)
+    out = module.eval()(nalaformer.tokens(), nalaformer.HW_SHAPE)
+    assert_close(out, nalaformer.output())

@@ -88,6 +88,7 @@ CASES = {
     'rank-augmented': dict(type='RankAugmentedAttention'),
     'softmax-rotary': dict(type='RotarySoftmaxAttention'),
     'magnitude-aware': dict(type='MagnitudeAwareAttention'),
+    'norm-aware': dict(type='NormAwareLinearAttention'),
     'ttt': dict(type='TTTAttention'),
     'ttt-plain': dict(type='TTTAttention', rotary=False),
 }
@@ -128,6 +129,7 @@ TESTED_ELSEWHERE = (
     'RankAugmentedAttention',
     'RotarySoftmaxAttention',
     'MagnitudeAwareAttention',
+    'NormAwareLinearAttention',
     'TTTAttention',
 )
 OLD_TORCH = torch.__version__.startswith('2.1.')
