@@ -182,8 +182,10 @@ def warn_of_swallowed(key: str, hook: Any, warn: Callable[[str], object]) -> Non
 
 
 def refuse_swallowed(cfg: Config, key: str, hook: Any) -> None:
-    """Refuses options of the hook for checkpoints that neither it has nor the runner, to
-    which it hands them when it saves."""
+    """Refuses options of the checkpoint hook that neither it nor the runner has.
+
+    The hook hands its other options to the runner when it saves.
+    """
     if not isinstance(hook, dict) or cfg.get('runner_type', 'Runner') != 'Runner':
         return
     with DefaultScope.overwrite_default_scope(cfg.get('default_scope') or 'mmengine'):
