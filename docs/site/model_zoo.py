@@ -74,9 +74,8 @@ license of each file.
 ## All models
 
 **Only softpp-micro-linear was trained here**, on Imagenette; as a
-start for photos of blood cells it gives a box AP of 0.356, and none gives 0.406<!-- no
-file: runs that the linked page describes -->: [a small
-model](../configs/soft/README.md#a-small-model). AP (of boxes / of masks), mIoU
+start for photos of blood cells it gives a box AP of 0.356, and none gives 0.406: [a
+small model](../configs/soft/README.md#a-small-model). AP (of boxes / of masks), mIoU
 and top-1 accuracy of all others are those of the linked papers. [Weights](weights.md)
 are public ones of the whole model, or of the backbone that it starts from. Parameters
 and FLOPs are counted on our models. A FLOP is a multiply-accumulate; those of SOFT's
@@ -276,7 +275,7 @@ def choice_of(entry):
     figures = ', '.join(f'{name} {value}' for name, value in metrics_of(entry).items())
     millions = f'{entry["Metadata"]["Parameters"] / 1e6:.1f} M'
     link = f'[{entry["Name"]}](../{entry["Config"]})'
-    return f'{link}: {figures}, {millions}<!-- no file: a row of the table below -->'
+    return f'{link}: {figures}, {millions}'
 
 
 def licence_of(address):

@@ -1,11 +1,14 @@
 """Compare the numbers of pages with the files that they are taken from.
 
-A comment behind numbers says where they come from, invisible to a reader:
+docs/values.yml lists, by page, the words around numbers, and their sources:
 
-    takes 0.51 to 0.57<!-- = range benchmarks/backbones_cpu.json rows
-    'variant=SOFT++-T, linear' shape=1×3×800×1344 ratio --> of the time
+    README.md:
+    - words: takes {} to {} of the time
+      from: range benchmarks/zoo_cpu.json rows variant!=windows shape=1×3×224×224 ratio
 
-    <!-- = [-]STATISTIC [%] PLACE [- PLACE | / PLACE] -->
+Each `{}` is a number. `from` is a source, or a list of sources, for a row of a table:
+
+    [-]STATISTIC [%] PLACE [- PLACE | / PLACE]
 
 A PLACE is a JSON or YAML file in docs/ (../ leaves it) and a path in it, whose steps
 are keys (KEY;KEY for several), indices, `*` for all entries, or KEY=VALUE for the
@@ -16,12 +19,10 @@ these. Differences and quotients are those of values whose `*` have the same key
 STATISTIC is `values`, `range` (least and largest), `mean`, `interval` (mean and half
 the width of its 90 % interval by Student's t), or `exponent`, the power of the second
 place with which the first grows, by their first and last values. `%` multiplies by 100,
-`-` turns signs. As many numbers before the comment as the statistic has must be its
-values, rounded as they are printed.
+`-` turns signs. Numbers are rounded as they are printed.
 
-    <!-- no file: WHY -->
-
-says of all other numbers before it in the paragraph that they come from no file.
+The words must be on the page once; `below: WORDS` searches behind these words. Numbers
+without a file have `no_file: WHY` in place of `from`, and stand in the words.
 """
 
 import json
@@ -38,21 +39,19 @@ from typing import Any
 import yaml
 
 DOCS = Path(__file__).resolve().parents[1]
-COMMENT = r'<!-- *(?P<kind>=|no\s+file:)(?P<words>.*?)-->'
+VALUES = DOCS / 'values.yml'
 NUMBER = (
     r'(?<![\w.,])(?<!\w[-+])(?P<number>[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e-?\d+)?)'
     r'(?![\w-]|[.,]\d)(?P<percent> %)?'
 )
-TOKEN = re.compile(f'{COMMENT}|{NUMBER}', re.S)
-# other comments, code, targets of links, addresses, versions, and what is generated
+PLACEHOLDER = '{}'
+# comments, code, targets of links, addresses, versions, and what is generated
 NO_PROSE = re.compile(
-    r'<!-- (?:attentions|models): .*?<!-- end of \w+ -->|<!-- (?!=|no\s+file:).*?-->'
+    r'<!-- (?:attentions|models): .*?<!-- end of \w+ -->|<!--.*?-->'
     r'|^```.*?^```$|`[^`\n]*`|(?<=\])\([^)\s]*\)|https?://\S+'
     r'|(?:arXiv|Python|torch) [\d.]+(?: - [\d.]+)?',
     re.S | re.M,
 )
-# a comment at the beginning of a line ends its paragraph
-BREAK = re.compile(r'^[^|\s].*\n *<!-- (?:=|no\s+file:)', re.M)
 # Student's t, two-sided 90 %, by degrees of freedom
 STUDENT = (math.nan, 6.314, 2.920, 2.353, 2.132, 2.015)
 Found = dict[tuple[str, ...], float]
@@ -189,38 +188,77 @@ def is_rounded(text: str, value: float) -> bool:
     return abs(float(text.replace(',', '')) - value) <= unit * (0.5 + 1e-6)
 
 
-def faults_of(page: str, every: bool = False) -> list[str]:
-    """What is wrong with the numbers of a page.
+def pattern_of(words: str) -> re.Pattern[str]:
+    """Compile words to a pattern with a group for each placeholder."""
+    number = re.sub(r'\?P<\w+>', '', NUMBER)
+    parts = (
+        r'\s+'.join(map(re.escape, re.split(r'\s+', x)))
+        for x in words.split(PLACEHOLDER)
+    )
+    return re.compile(number.join(parts))
+
+
+def find_words(page: str, entry: dict[str, Any]) -> tuple[Any, str]:
+    """Return the match of an entry's words on a page, and why there is none."""
+    start = 0
+    if below := entry.get('below'):
+        place = pattern_of(below).search(page)
+        if place is None:
+            return None, f'not on the page: {below!r}'
+        start = place.end()
+    matches = [*pattern_of(entry['words']).finditer(page, start)]
+    if 'below' in entry:
+        matches = matches[:1]
+    if len(matches) != 1:
+        return None, f'on the page {len(matches)} times: {entry["words"]!r}'
+    return matches[0], ''
+
+
+def check_entry(
+    page: str, entry: dict[str, Any]
+) -> tuple[list[tuple[int, int]], list[str]]:
+    """Return the spans of a page that an entry covers, and what is wrong with them."""
+    found, fault = find_words(page, entry)
+    if fault:
+        return [], [fault]
+    if 'no_file' in entry:
+        return [found.span()], []
+    sources = entry['from']
+    values, faults = [], []
+    for source in [sources] if isinstance(sources, str) else sources:
+        of_source, fault = try_evaluate(source)
+        values += of_source
+        faults += [fault] * bool(fault)
+    printed = found.groups()[::2]
+    fits = len(printed) == len(values) and all(map(is_rounded, printed, values))
+    if not faults and not fits:
+        shown = ', '.join(f'{x:.5g}' for x in values)
+        faults.append(f'{[*printed]}, not {shown}: {entry["words"]}')
+    return [found.span(i) for i in range(1, found.re.groups, 2)], faults
+
+
+def faults_of(
+    page: str, entries: list[dict[str, Any]], every: bool = False
+) -> list[str]:
+    """Return a line for each fault in the numbers of a page.
 
     Args:
         page: Markdown.
-        every: Whether decimals and percentages without a comment are faults, too.
-
-    Returns:
-        A line for each fault.
+        entries: Of the page, as docs/values.yml has them.
+        every: Whether decimals and percentages that no entry covers are faults, too.
     """
-    prose = NO_PROSE.sub(' ', page)
-    faults = [f'a comment begins a line: {x[0]!r}' for x in BREAK.finditer(prose)]
-    for paragraph in re.split(r'\n\s*\n', prose):
-        free: list[re.Match[str]] = []  # numbers that no comment has named
-        for token in TOKEN.finditer(paragraph):
-            if token['number']:
-                free.append(token)
-            elif token['kind'] != '=':
-                free.clear()
-            else:
-                values, fault = try_evaluate(token['words'])
-                printed = [x['number'] for x in free[-len(values) :]]
-                fits = all(map(is_rounded, printed, values))
-                if fault or len(printed) < len(values) or not fits:
-                    shown = ', '.join(f'{x:.5g}' for x in values)
-                    faults.append(fault or f'{printed}, not {shown}: {token["words"]}')
-                del free[-len(values) :]
-        faults += [
-            f'no comment: {paragraph[max(0, x.start() - 60) : x.end()]!r}'
-            for x in free
-            if every and (x['percent'] or '.' in x['number'])
-        ]
+    covered, faults = [], []
+    for entry in entries:
+        spans, of_entry = check_entry(page, entry)
+        covered += spans
+        faults += of_entry
+    if every:
+        prose = NO_PROSE.sub(lambda x: ' ' * len(x[0]), page)
+        for token in re.finditer(NUMBER, prose):
+            is_covered = any(a <= token.start('number') < b for a, b in covered)
+            if not is_covered and (token['percent'] or '.' in token['number']):
+                before = prose[max(0, token.start() - 60) : token.end()]
+                faults.append(f'no entry: {before!r}')
     return faults
 
 
@@ -233,10 +271,12 @@ def try_evaluate(words: str) -> tuple[list[float], str]:
 
 
 def main() -> None:
-    """Prints the faults of the pages that are named."""
-    for path in sys.argv[1:]:
-        for fault in faults_of(Path(path).read_text('utf-8'), every=True):
-            print(f'{path}: {fault}')
+    """Print the faults of the pages that are named, or of all that have entries."""
+    entries = yaml.safe_load(VALUES.read_text('utf-8'))
+    for name in sys.argv[1:] or entries:
+        page = (DOCS.parent / name).read_text('utf-8')
+        for fault in faults_of(page, entries.get(name, [])):
+            print(f'{name}: {fault}')
 
 
 if __name__ == '__main__':
