@@ -182,7 +182,7 @@ def warn_of_swallowed(key: str, hook: Any, warn: Callable[[str], object]) -> Non
 
 
 def refuse_swallowed(cfg: Config, key: str, hook: Any) -> None:
-    """Refuses options of the hook for checkpoints that neither it has nor the runner, to
+    """Refuses options of a hook for checkpoints that neither it has nor the runner, to
     which it hands them when it saves."""
     if not isinstance(hook, dict) or cfg.get('runner_type', 'Runner') != 'Runner':
         return
