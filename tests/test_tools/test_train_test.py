@@ -247,6 +247,7 @@ MISSPELLED = {
     'optim_wrapper.type=OptimWraper': 'OptimWrapper',
     'optim_wrapper.optimizer.type=Sgd': 'SGD',
     'optim_wrapper.optimizer.weightdecay=0.1': 'weight_decay',
+    'optim_wrapper.clip_grad.maxnorm=1': 'max_norm',
     'param_scheduler.0.type=LinearRL': 'LinearLR',
     'param_scheduler.0.start=0.1': 'start_factor',
     'train_cfg.max_epoch=3': 'max_epochs',

@@ -113,6 +113,8 @@ def check_optimizer(cfg: Config, model: nn.Module, loader: Any) -> None:
     try:
         with error_in(cfg, 'optim_wrapper'):
             wrapper = build_optim_wrapper(model, copy.deepcopy(settings))
+            if getattr(wrapper, 'clip_grad_kwargs', None):
+                compare(wrapper.clip_func, wrapper.clip_grad_kwargs)
     except ValueError as error:
         # an optimizer may be shared by the processes of a run
         if 'process group' in str(error):
