@@ -258,6 +258,7 @@ MISSPELLED = {
     'default_hooks.checkpoint.max_keep_ckpt=1': 'max_keep_ckpts',
     'default_hooks.checkpoint.type=mmlinattn.AtomicCheckpoint': 'AtomicCheckpointHook',
     'randomness.sed=0': 'seed',
+    'env_cfg.mp_cfg.start_method=fork': 'mp_start_method',
     'log_processor.window=3': 'window_size',
     'visualizer.vis_backends.0.type=TensorBoardVisBackend': 'TensorboardVisBackend',
 }

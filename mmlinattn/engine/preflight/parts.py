@@ -29,6 +29,7 @@ from mmengine.runner import (
     TestLoop,
     ValLoop,
 )
+from mmengine.utils.dl_utils import set_multi_processing
 from torch import nn
 
 from mmlinattn.utils.options import (
@@ -252,6 +253,9 @@ def check_runner(cfg: Config) -> None:
             for backend in visualizer.get('vis_backends') or ():
                 if isinstance(backend, dict):
                     compare_typed(VISBACKENDS, backend)
+    with error_in(cfg, 'env_cfg'):
+        environment = cfg.get('env_cfg') or {}
+        compare(set_multi_processing, environment.get('mp_cfg') or {})
     with error_in(cfg, 'randomness'):
         compare(Runner.set_randomness, cfg.get('randomness') or {})
 

@@ -78,7 +78,7 @@ if hasattr(torch.compiler, 'is_exporting'):
     FORMATS['export'] = []
 # these take long: of a class in several forms, one is enough
 OTHERS = dict(FORMATS, onnx=[pytest.mark.full], export=[pytest.mark.full])
-ONE_FORM = {*KINDS}.difference(ALIKE, ['SOFT'])
+ONE_FORM = {*KINDS}.difference(ALIKE, ['CSWinTransformer', 'SOFT'])
 EXPORTS = [
     pytest.param(name, kind, marks=(FORMATS if name in ONE_FORM else OTHERS)[kind])
     for name in CASES
