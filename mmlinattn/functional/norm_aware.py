@@ -50,8 +50,8 @@ def norm_aware_attention(
     with autocast_disabled(q):
         q, k, v = at_least_float32(q, k, v)
         power = _LEAST + _RANGE * q.norm(dim=-1, keepdim=True).tanh()
-        q = _both_signs(normalize(q, dim=-1)) ** power.unsqueeze(-3)
-        k = _both_signs(k) ** _KEY_POWER
+        q = _power_of_positive(_both_signs(normalize(q, dim=-1)), power.unsqueeze(-3))
+        k = _both_signs(k).relu() ** _KEY_POWER
         q, k, turned_q, turned_k = map(
             _side_by_side, (q, k, *rotate_both(q, k, hw_shape, steps))
         )
@@ -59,8 +59,15 @@ def norm_aware_attention(
 
 
 def _both_signs(x: Tensor) -> Tensor:
-    """Positive and negative part of (B, h, N, d): (B, h, 2, N, d)."""
-    return torch.stack((x, -x), -3).relu()
+    """x and -x of (B, h, N, d): (B, h, 2, N, d)."""
+    return torch.stack((x, -x), -3)
+
+
+def _power_of_positive(x: Tensor, power: Tensor) -> Tensor:
+    """A power of positive entries, and 0 for others, whose derivatives are then 0."""
+    is_positive = x > 0
+    powers = torch.where(is_positive, x, torch.ones_like(x)) ** power
+    return torch.where(is_positive, powers, torch.zeros_like(x))
 
 
 def _side_by_side(x: Tensor) -> Tensor:
