@@ -53,6 +53,12 @@ def test_pages_for_users_are_short():
     assert words <= 12_500
 
 
+def test_every_page_is_in_the_navigation():
+    """`make docs` stops at others."""
+    pages = {str(x.relative_to(ROOT / 'docs')) for x in (ROOT / 'docs').rglob('*.md')}
+    assert pages <= {*pages_of(read_levels())}
+
+
 @pytest.fixture(scope='module')
 def site(tmp_path_factory):
     """The built site."""
