@@ -101,7 +101,7 @@ class Folder:
         }
         text = ', '.join(f'{count} {kind}' for kind, count in counts.items())
         if set(counts) == {PHOTO}:
-            text += ' files: compare_predictions.py predicts photos without labels'
+            text += ' files: mmlinattn predict takes photos without labels'
         places = '--images, --labels and --masks name the folders of each'
         if self.broken:
             text += f'; {len(self.broken)} links lead to no file'

@@ -144,7 +144,7 @@ def doubt_labels(folder: str, doubt: Callable[[str], object]) -> None:
     changed = changed_files(Path(folder))
     if changed:
         doubt(
-            f'{len(changed)} label files are others than when new_config.py wrote '
+            f'{len(changed)} label files are others than when new-config wrote '
             f'{folder}, such as {changed[0]}: to train on them, run it again with '
             '--overwrite'
         )

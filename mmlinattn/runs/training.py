@@ -231,7 +231,7 @@ def prepare(args: argparse.Namespace) -> tuple[Config, Any]:
     cfg = runs.run_config(args)
     if drafts_of(Path(args.config)):
         warn(
-            f'new_config.py did not end for {args.config}: the config and its data are '
+            f'new-config did not end for {args.config}: the config and its data are '
             'those from before'
         )
     choose_precision(cfg, args.amp)

@@ -79,8 +79,8 @@ def read_file(
         raise ValueError(
             f'{name}={str(path)!r} holds more than weights and plain data: a '
             f'{error.name}. Unpickling it can run any code. If you trust the author of '
-            f'this file, set {TRUST}=1 in the environment; train.py, test.py, '
-            'export.py and convert_official.py also take --trust'
+            f'this file, set {TRUST}=1 in the environment; the commands '
+            'train, test, export and convert also take --trust'
         ) from None
     except Exception as error:  # unpickling can raise any error
         reason = str(error).split('\n')[0] or type(error).__name__
