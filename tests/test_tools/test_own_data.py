@@ -650,7 +650,7 @@ DETECTION = {
         {**IN_IMAGES, 'a.json': coco(range(11), file_name='images/{i}.jpg')},
         error='1 of 11 photos with annotations are missing in .*10.jpg',
     ),
-    'no labels': Case(IN_IMAGES, error='it has 10 photo files: compare_predictions'),
+    'no labels': Case(IN_IMAGES, error='it has 10 photo files: mmlinattn predict'),
     'damaged json': Case(
         {**IN_IMAGES, 'labels.json': '{'}, error='labels.json: Expect'
     ),

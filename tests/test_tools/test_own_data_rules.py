@@ -68,7 +68,7 @@ def test_places_that_options_name(tmp_path):
     folder = Folder(Options(tmp_path, 'det'))
     assert folder.below_base(tmp_path / 'a/sub/1.jpg') == '/a/sub'
     text = folder.content()
-    assert 'it has 6 photo files: compare_predictions.py' in text
+    assert 'it has 6 photo files: mmlinattn predict' in text
     grow(tmp_path, {'x.csv': 'a'})
     assert 'it has 1 .csv, 6 photo;' in Folder(Options(tmp_path, 'det')).content()
 
