@@ -132,7 +132,9 @@ class DivergenceHook(Hook):
         try:
             yield
         except Exception as error:
-            if not self.is_of_nan(error, runner.model):
+            # FlexibleRunner builds its model when a training begins
+            is_built = isinstance(runner.model, nn.Module)
+            if not is_built or not self.is_of_nan(error, runner.model):
                 raise
             said = ' '.join(str(error).split())[:160]
             what = f'values are NaN or too large, at which the model ends ({said})'

@@ -1,10 +1,11 @@
 """Trainings that diverge at a chosen iteration, with a model of one number."""
 
 import itertools
+from types import SimpleNamespace
 
 import pytest
 import torch
-from mmengine.config import Config
+from mmengine.config import Config, ConfigDict
 from mmengine.model import BaseModel
 from mmengine.runner import Runner
 from torch import nn
@@ -164,6 +165,13 @@ def test_mistakes_of_models_with_large_statistics(train):
 
     with pytest.raises(ValueError, match='shapes differ'):
         train(both, True)
+
+
+def test_models_that_are_not_built_yet():
+    """FlexibleRunner has a config until a training begins."""
+    runner = SimpleNamespace(model=ConfigDict(type='X'))
+    with pytest.raises(RuntimeError, match='peer'), DivergenceHook().watch(runner):
+        raise RuntimeError('closed by peer')
 
 
 def test_losses_that_stay_infinite(monkeypatch, train):
