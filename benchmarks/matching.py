@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 
 import torch
 from matching_models import ATTENTIONS, SIDE, Matcher
+from studies import tune, write_results
 from torch import Tensor
 from torch.nn.functional import cross_entropy, one_hot
 
@@ -174,27 +175,18 @@ class Study:
     def save(self) -> None:
         """Writes the file, whole or not at all."""
         if self.args.out:
-            self.args.out.parent.mkdir(parents=True, exist_ok=True)
-            part = self.args.out.with_suffix('.part')
-            part.write_text(json.dumps(self.results, indent=1) + '\n', 'utf-8')
-            part.replace(self.args.out)
+            write_results(self.args.out, self.results)
 
     def tune(self, name: str) -> float:
-        """The rate with the least loss, on a grid at whose edges it is not, unless the
-        grid has as many rates as it may."""
-        losses = self.row(name)['rates']
-        rates = sorted({*RATES, *map(float, losses)})
-        while True:
-            for rate in rates:
-                if str(rate) not in losses:
-                    losses[str(rate)] = self.loss_at(name, rate)
-                    self.save()
-            # the smaller one of equals: at the larger one, other seeds may diverge
-            best = min(rates, key=lambda rate: round(losses[str(rate)], 2))
-            if best not in (rates[0], rates[-1]) or len(rates) >= MOST_RATES:
-                return best
-            rates.append(best / 2 if best == rates[0] else best * 2)
-            rates.sort()
+        """The rate with the least loss."""
+        return tune(
+            losses=self.row(name)['rates'],
+            loss_at=lambda rate: self.loss_at(name, rate),
+            save=self.save,
+            rates=RATES,
+            most_rates=MOST_RATES,
+            digits=2,  # at the larger one of equals, other seeds may diverge
+        )
 
     def loss_at(self, name: str, rate: float) -> float:
         """Loss after a training with the seed that rates are chosen by."""

@@ -30,6 +30,7 @@ import common  # noqa: F401
 import numpy as np
 import torch
 from PIL import Image
+from studies import tune, write_results
 from torch import Tensor, nn
 from torch.nn.functional import (
     adaptive_avg_pool2d,
@@ -383,9 +384,7 @@ class Study:
 
     def save(self) -> None:
         """Writes the file, whole or not at all."""
-        part = self.out.with_suffix('.part')
-        part.write_text(json.dumps(self.results, indent=1) + '\n', 'utf-8')
-        part.replace(self.out)
+        write_results(self.out, self.results)
 
     def weights_of(self, name: str) -> dict[str, Tensor]:
         """Weights of a backbone after its pretraining, which is done if it was not."""
@@ -442,22 +441,14 @@ class Study:
         print(key, seed, row['seeds'][str(seed)], flush=True)
 
     def tune(self, losses: dict[str, float], choice: tuple[str, bool, bool]) -> float:
-        """The rate with the least loss, on a grid at whose edges it is not, unless the
-        grid has as many rates as it may."""
-        rates = sorted({*RATES, *map(float, losses)})
-        while True:
-            for rate in rates:
-                if str(rate) not in losses:
-                    losses[str(rate)] = round(
-                        self.loss(*choice, TUNING_SEED, rate)[0], 4
-                    )
-                    self.save()
-                    print(*choice, rate, losses[str(rate)], flush=True)
-            best = min(rates, key=lambda rate: losses[str(rate)])
-            if best not in (rates[0], rates[-1]) or len(rates) >= MOST_RATES:
-                return best
-            rates.append(best / 2 if best == rates[0] else best * 2)
-            rates.sort()
+        """The rate with the least loss."""
+
+        def loss_at(rate: float) -> float:
+            loss = round(self.loss(*choice, TUNING_SEED, rate)[0], 4)
+            print(*choice, rate, loss, flush=True)
+            return loss
+
+        return tune(losses, loss_at, self.save, RATES, MOST_RATES, digits=4)
 
 
 def main(argv: Any = None) -> None:
