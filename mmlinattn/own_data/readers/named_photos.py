@@ -55,11 +55,11 @@ def class_in(path: Path, wanted: Mapping[str, str]) -> Optional[str]:
         for name in wanted
         if stem.endswith(name) and not stem[: -len(name)][-1:].isalpha()
     ]
-    found = {wanted[max(names, key=len)] for names in (first, last) if names}
-    if len(found) > 1:
-        names = ', '.join(sorted(found))
+    classes = {wanted[max(names, key=len)] for names in (first, last) if names}
+    if len(classes) > 1:
+        names = ', '.join(sorted(classes))
         raise ValueError(f'{path}: its name has two classes, {names}')
-    return next(iter(found), None)
+    return next(iter(classes), None)
 
 
 def suggest_classes(folder: Folder) -> list[str]:
@@ -67,9 +67,9 @@ def suggest_classes(folder: Folder) -> list[str]:
     they do not."""
     stems = [path.stem for path in folder.files[PHOTO]]
     for place, pattern in PATTERNS.items():
-        found = list(filter(None, map(pattern.fullmatch, stems)))
-        names = likely_classes(match[1] for match in found)
-        if names and 2 * len(found) >= len(stems):
+        matches = list(filter(None, map(pattern.fullmatch, stems)))
+        names = likely_classes(match[1] for match in matches)
+        if names and 2 * len(matches) >= len(stems):
             shown = shlex.join(names[:SHOWN]) + (' ...' if names[SHOWN:] else '')
             text = f'names of photos {place} with {shlex.join(names[:2])}'
             return [f'{text}: --classes {shown} takes these for the classes']
