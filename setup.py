@@ -80,6 +80,7 @@ EXTRAS = {
     'pretrain': [MMENGINE, 'mmpretrain>=1.2.0,<2.0.0'],
     'timm': ['timm>=1.0'],
     'data': [
+        'contourpy',
         'matplotlib',
         'numpy',
         'opencv-python',

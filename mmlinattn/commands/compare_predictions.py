@@ -11,7 +11,8 @@ unless --overwrite is given.
 
 It writes IMAGE_predictions.png, IMAGE_labels.png with the ids of a label map, and
 IMAGE_predictions.json with the objects, the share of pixels of each class, or the best
-classes.
+classes. With --format coco, a detector's objects in all images are also written to
+coco.json, a data set for annotation tools, and coco_results.json, for pycocotools.
 
 example:
   mmlinattn compare \\
@@ -21,7 +22,6 @@ example:
 """
 
 import argparse
-import hashlib
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -35,40 +35,33 @@ from mmlinattn.runs import preparation as runs  # first: it checks mmcv
 # isort: split
 import mmcv
 import numpy as np
-import torch
-from mmengine.config import Config
-from mmengine.dataset import Compose
 from mmengine.device import get_device
-from mmengine.registry import VISUALIZERS, DefaultScope
 from mmengine.utils import track_iter_progress
 from PIL import Image
 
-from mmlinattn import ops
 from mmlinattn.cli import parser as cli
 from mmlinattn.cli.figures import save
 from mmlinattn.cli.pictures import (
     Color,
     Panel,
-    draw_label_map,
     save_label_map,
     save_picture,
     side_by_side,
 )
 from mmlinattn.cli.run_arguments import note
 from mmlinattn.deployment.predictor import above, as_json, state_of
-from mmlinattn.engine.preflight import build_model, error_in
-from mmlinattn.utils import load_config
 from mmlinattn.utils.faults import is_own_fault
 from mmlinattn.utils.files import DRAFTS
 from mmlinattn.utils.log import quiet
-from mmlinattn.weights import load_safely
 
+from .coco_files import CocoFiles, Detections
 from .photo_files import find_photos, is_done, read_record
+from .subjects import SCRATCH, Subject
 
 OUT = Path('work_dirs', 'compare_predictions')
-# steps of a pipeline that read the truth or change it
-OF_TRUTH = ('Annotation', 'ConvertBoxType', 'ConvertMask2BoxType')
-SCRATCH = 'none'  # in place of a checkpoint: the weights before a training
+FORMATS = ('coco',)
+# scopes of models without boxes
+WITHOUT_BOXES = ('mmseg', 'mmpretrain', 'mmcls')
 
 
 def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
@@ -85,115 +78,11 @@ def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     text = 'the lowest score of a detection that is drawn (default: %(default)s)'
     kind = cli.number(float, 0, 1)
     add('--score', type=kind, default=0.3, metavar='S', help=text)
+    add('--format', choices=FORMATS, help='also write detections as files of COCO')
     text = 'where models run (default: a GPU where there is one, as in training)'
     add('--device', help=text)
     cli.add_overwrite(parser)
     return parser.parse_args(argv)
-
-
-@dataclass(frozen=True)
-class Source:
-    """What a model's predictions are made with, for the JSON files.
-
-    Attributes:
-        config (str): The path of the config, or its name in a package.
-        weights (str): The path of the checkpoint, or 'none'.
-        time (float, optional): When that file was written.
-        settings (str): The MD5 sum of what the config says of model and transforms.
-    """
-
-    config: str
-    weights: str
-    time: Optional[float]
-    settings: str
-
-    @classmethod
-    def of(cls, config: str, checkpoint: str, cfg: Config, steps: Any) -> 'Source':
-        """The source of a model that reads photos by transforms."""
-        weights = Path(checkpoint)
-        settings = repr((steps, cfg.model.to_dict(), cfg.get('data_preprocessor')))
-        return cls(
-            config=str(Path(config).resolve()) if Path(config).is_file() else config,
-            weights=str(weights.resolve()) if weights.is_file() else checkpoint,
-            time=weights.stat().st_mtime if weights.is_file() else None,
-            settings=hashlib.md5(settings.encode()).hexdigest(),
-        )
-
-
-class Subject:
-    """A model in eval mode that predicts photos by the transforms of its test data.
-
-    Without a checkpoint, 'none', it has the initial weights of a training.
-
-    Attributes:
-        meta (dict): Names and colors of the classes.
-        source (Source): What it is made of.
-
-    Raises:
-        ValueError: If the config can't be built, or the checkpoint is not from it.
-    """
-
-    def __init__(
-        self, config: str, checkpoint: str = SCRATCH, device: str = 'cpu'
-    ) -> None:
-        load_safely()
-        cfg = load_config(config)
-        self.scope = cfg.get('default_scope') or 'mmengine'
-        ops.check(self.scope)
-        torch.manual_seed(0)
-        with error_in(cfg, config):
-            self.model = build_model(cfg).eval().to(device)
-            learned_meta: dict[str, Any] = {}
-            if checkpoint == SCRATCH:
-                self.model.init_weights()
-            else:
-                learned_meta = runs.load_whole(self.model, checkpoint)
-            dataset = runs.test_dataset(cfg)
-            self.meta = runs.dataset_meta(dataset, self.scope, learned_meta)
-            steps = [
-                step
-                for step in dataset.pipeline
-                if not any(word in str(step.type) for word in OF_TRUTH)
-            ]
-            self.pipeline = Compose(steps)
-        self.source = Source.of(config, checkpoint, cfg, steps)
-
-    @property
-    def classes(self) -> Any:
-        """Names of the classes, by label."""
-        return self.meta.get('classes') or ()
-
-    @torch.no_grad()
-    def predict(self, path: Path) -> Any:
-        """The data sample of a photo."""
-        photo = dict(img_path=str(path), img_id=0, reduce_zero_label=False)
-        with DefaultScope.overwrite_default_scope(self.scope):
-            packed = self.pipeline(photo)
-            batch = dict(
-                inputs=[packed['inputs']], data_samples=[packed['data_samples']]
-            )
-            return self.model.test_step(batch)[0].cpu()
-
-    def draw_boxes(self, pixels: np.ndarray, sample: Any, score: float) -> np.ndarray:
-        """A photo (H, W, 3), uint8, RGB, with a detector's predictions as MMDetection
-        draws them, or MMRotate rotated ones."""
-        drawn: list[np.ndarray] = []
-        with DefaultScope.overwrite_default_scope(self.scope):
-            is_rotated = sample.pred_instances.bboxes.shape[-1] == 5
-            kind = 'RotLocalVisualizer' if is_rotated else 'DetLocalVisualizer'
-            visualizer = VISUALIZERS.build(dict(type=kind, name=kind))
-            visualizer.add_image = lambda name, image, step=0: drawn.append(image)
-            visualizer.dataset_meta = self.meta
-            visualizer.add_datasample(
-                '', pixels, sample, draw_gt=False, pred_score_thr=score
-            )
-        return drawn[0]
-
-    def draw_labels(
-        self, pixels: np.ndarray, label_map: np.ndarray
-    ) -> tuple[np.ndarray, list[tuple[str, Color]]]:
-        """A photo with the colors of a label map, and their legend."""
-        return draw_label_map(pixels, label_map, self.classes, self.meta.get('palette'))
 
 
 def run_folder(checkpoints: Sequence[str]) -> Path:
@@ -263,6 +152,20 @@ class Outputs:
     label_maps: list[Path]  # one for each model
 
     @classmethod
+    def of_all(
+        cls, folder: Path, photos: Sequence[Path], num_models: int
+    ) -> 'dict[Path, Outputs]':
+        """The files in a folder for each photo."""
+        stems = Counter(photo.stem for photo in photos)  # a.jpg and a.png differ
+        names = {
+            photo: photo.stem if stems[photo.stem] == 1 else photo.name
+            for photo in photos
+        }
+        return {
+            photo: cls.of(folder, name, num_models) for photo, name in names.items()
+        }
+
+    @classmethod
     def of(cls, folder: Path, name: str, num_models: int) -> 'Outputs':
         """The files for a photo of a name in a folder."""
         endings = [f'_{i + 1}' if num_models > 1 else '' for i in range(num_models)]
@@ -281,23 +184,51 @@ class Outputs:
         save(comparison.record, self.numbers)
 
 
+def check_boxes(subjects: Sequence[Subject]) -> None:
+    """Raises a ValueError for a model that detects no objects."""
+    for subject in subjects:
+        if subject.scope in WITHOUT_BOXES:
+            raise ValueError(
+                f'--format coco needs a detector, got {subject.source.config}, a model '
+                f'of {subject.scope}: leave --format out'
+            )
+
+
+def coco_files(folder: Path, num_models: int) -> list[CocoFiles]:
+    """The files of COCO, a pair for each model."""
+    numbers = [f'{i + 1}' for i in range(num_models)] if num_models > 1 else ['']
+    return [CocoFiles.of(folder, number) for number in numbers]
+
+
+def write_coco(
+    outputs: dict[Path, Outputs], subjects: Sequence[Subject], folder: Path
+) -> None:
+    """Writes the detections of all images that are predicted in COCO's format."""
+    records = {photo: read_record(files.numbers) for photo, files in outputs.items()}
+    for i, files in enumerate(coco_files(folder, len(subjects))):
+        images = [
+            Detections(photo.name, photo, record['models'][i]['objects'])
+            for photo, record in records.items()
+            if record
+        ]
+        files.write(images, subjects[i].classes)
+        print(f'{files.dataset} and {files.results.name}: {len(images)} images')
+
+
 def find_left(
-    photos: Sequence[Path], subjects: Sequence[Subject], args: argparse.Namespace
+    outputs: dict[Path, Outputs], subjects: Sequence[Subject], args: argparse.Namespace
 ) -> dict[Path, Outputs]:
-    """The photos that are left to predict, and their files."""
-    stems = Counter(photo.stem for photo in photos)  # a.jpg and a.png differ
+    """The photos that are left to predict, and their files, of all photos and files."""
     sources = [asdict(subject.source) for subject in subjects]
     left = {}
     num_outdated = 0
-    for photo in photos:
-        name = photo.stem if stems[photo.stem] == 1 else photo.name
-        outputs = Outputs.of(args.out, name, len(subjects))
-        record = None if args.overwrite else read_record(outputs.numbers)
-        if not is_done(outputs.numbers, record, photo, sources, args.score):
-            left[photo] = outputs
+    for photo, files in outputs.items():
+        record = None if args.overwrite else read_record(files.numbers)
+        if not is_done(files.numbers, record, photo, sources, args.score):
+            left[photo] = files
             num_outdated += record is not None
-    if len(left) < len(photos):
-        num_earlier = len(photos) - len(left)
+    if len(left) < len(outputs):
+        num_earlier = len(outputs) - len(left)
         text = f'{num_earlier} images are predicted already, {len(left)} remain'
         print(f'{args.out}: {text}')
     if num_outdated:
@@ -353,13 +284,20 @@ def run(args: argparse.Namespace) -> None:
         Subject(config, checkpoint, device)
         for config, checkpoint in zip(args.configs, checkpoints)
     ]
+    if args.format:
+        check_boxes(subjects)
+        for coco in coco_files(args.out, len(subjects)):
+            cli.check_free(args, *coco.to_protect)
     for draft in args.out.glob(DRAFTS):  # of a process that was killed
         draft.unlink(missing_ok=True)
-    left = find_left(photos, subjects, args)
+    outputs = Outputs.of_all(args.out, photos, len(subjects))
+    left = find_left(outputs, subjects, args)
     failed = predict_all(left, subjects, args, len(photos))
     text = f', {failed} could not be predicted' if failed else ''
     num = len(left) - failed
     print(f'{args.out}: wrote pictures and numbers of {num} images{text}')
+    if args.format:
+        write_coco(outputs, subjects, args.out)
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:

@@ -3,10 +3,12 @@
   mmlinattn predict FILE.onnx IMAGES     needs onnxruntime and NumPy alone
   mmlinattn predict CONFIG --checkpoint PATH --image IMAGES
 
-IMAGES is an image, or a folder of images. With --help, either form lists its options:
-the second one is that of mmlinattn compare.
+IMAGES is an image, or a folder of images. With --format coco, detections are written in
+COCO's format, too. With --help, either form lists its options: the second one is that
+of mmlinattn compare.
 """
 
+import argparse
 import sys
 from collections.abc import Sequence
 from typing import Optional
@@ -32,4 +34,46 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
         text = f'{error}: pip install numpy onnxruntime pillow'
         print(f'{program.name()}: error: {text}', file=sys.stderr)
         sys.exit(2)
-    predictor.main(words)
+    parser = predictor.make_parser()
+    text = 'also write detections as files of COCO: pip install "mmlinattn[data]"'
+    parser.add_argument('--format', choices=('coco',), help=text)
+    args = parser.parse_args(words)
+    if not args.format:
+        predictor.run(parser, args)
+        return
+    from mmlinattn.cli import parser as cli
+
+    with cli.errors_in_one_line(*cli.INPUT_ERRORS):
+        write_coco(parser, args)
+
+
+def write_coco(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """Predicts images with an exported detector, and writes COCO's files in ``--out``.
+
+    Raises:
+        FileExistsError: If these are files of others.
+        ImportError: If pycocotools, contourpy or OpenCV is missing.
+        ValueError: If the model detects no objects.
+    """
+    from mmlinattn.cli import parser as cli
+    from mmlinattn.deployment import predictor
+
+    from .coco_files import CocoFiles, Detections
+
+    try:
+        model = predictor.Predictor(args.file)
+    except Exception as error:  # errors of ONNX Runtime have no common class
+        raise ValueError(error) from error
+    if 'boxes' not in model.outputs:
+        raise ValueError(f'--format coco needs a detector, got {args.file}')
+    files = CocoFiles.of(args.out)
+    cli.check_free(args, *files.to_protect)
+    predictor.run(parser, args)
+    images = predictor.find_images(args.images)
+    predictions = predictor.read_json(args.out / predictor.RESULT)
+    detections = [
+        Detections(name, images[name], prediction['objects'])
+        for name, prediction in predictions.items()
+    ]
+    files.write(detections, model.classes)
+    print(f'{files.dataset} and {files.results.name}: {len(detections)} images')

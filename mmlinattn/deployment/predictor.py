@@ -642,7 +642,11 @@ def prepare(
 def main(argv: Optional[list[str]] = None) -> None:
     """The command."""
     parser = make_parser()
-    args = parser.parse_args(argv)
+    run(parser, parser.parse_args(argv))
+
+
+def run(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """Predicts images; errors end the program with a line of the parser's."""
 
     def fail(message: object) -> NoReturn:
         parser.exit(2, f'{parser.prog}: error: {one_line(message)}\n')
