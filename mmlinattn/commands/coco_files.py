@@ -70,9 +70,9 @@ def to_coco(
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Returns detections as a data set and as results of COCO.
 
-    Ids begin with 1, categories in the order of the classes. Masks without a hole are
-    polygons in the data set, others compressed run lengths, which all are in the
-    results. Rotated boxes are polygons of four corners, within upright boxes.
+    Ids begin with 1, categories in the order of the classes. Masks are polygons in the
+    data set, and compressed run lengths in the results. Rotated boxes are polygons of
+    four corners, within upright boxes.
     """
     # a label without a name is its number
     names = dict.fromkeys([*classes, *(x['name'] for im in images for x in im.objects)])
@@ -140,7 +140,7 @@ def shape_of(entry: dict[str, Any]) -> dict[str, Any]:
     box = entry['box']
     if 'mask' in entry:
         runs = entry['mask']
-        segmentation: Any = polygons_of(decode(runs)) or compress(runs)
+        segmentation: Any = polygons_of(decode(runs))
         area = float(sum(runs['counts'][1::2]))
     elif len(box) == 5:
         segmentation, area = [corners_of(box)], box[2] * box[3]
@@ -175,20 +175,37 @@ def decode(runs: dict[str, Any]) -> np.ndarray:
 
 def polygons_of(mask: np.ndarray) -> list[list[float]]:
     """Polygons of a mask (H, W), bool, that cover its pixels and no others by COCO's
-    rules; none if it has a hole or no pixel."""
+    rules.
+
+    A hole is joined to the border by a line there and back, as polygons have no holes.
+    """
     # places are centers of pixels; outside of the padded mask is nothing
     contours: Any = contour_generator(
         z=np.pad(mask, 1).astype(float), fill_type=FillType.OuterOffset
     )
     areas, offsets = contours.filled(0.5, 2)
-    if any(len(ends) > 2 for ends in offsets):
-        return []
-    return [corners(area[:-1] - 0.5).ravel().tolist() for area in areas]
+    polygons = []
+    for area, ends in zip(areas, offsets):
+        # the last point of a ring is its first one
+        rings = [corners(area[i : j - 1] - 0.5) for i, j in zip(ends, ends[1:])]
+        polygon = rings[0]
+        for hole in rings[1:]:
+            polygon = join(polygon, hole)
+        polygons.append(polygon.ravel().tolist())
+    return polygons
 
 
-def corners(polygon: np.ndarray) -> np.ndarray:
-    """A closed polygon (N, 2) without the points on straight lines."""
-    before = polygon - np.roll(polygon, 1, 0)
-    after = np.roll(polygon, -1, 0) - polygon
+def corners(ring: np.ndarray) -> np.ndarray:
+    """A closed ring (N, 2) without the points on straight lines."""
+    before = ring - np.roll(ring, 1, 0)
+    after = np.roll(ring, -1, 0) - ring
     turns = before[:, 0] * after[:, 1] != before[:, 1] * after[:, 0]
-    return polygon[turns]
+    return ring[turns]
+
+
+def join(ring: np.ndarray, hole: np.ndarray) -> np.ndarray:
+    """One ring of a ring (N, 2) and a hole (M, 2), joined where they are nearest."""
+    distances = ((ring[:, None] - hole) ** 2).sum(-1)
+    i, j = np.unravel_index(distances.argmin(), distances.shape)
+    turned = np.roll(hole, -j, 0)
+    return np.concatenate([ring[: i + 1], turned, turned[:1], ring[i:]])
