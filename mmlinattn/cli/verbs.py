@@ -55,6 +55,12 @@ VERBS = {
         'count FLOPs and parameters',
         'mine.py --shape 800 1333',
     ),
+    'time': Verb(
+        'time_config',
+        'analysis_tools/time_config.py',
+        'time predictions and training steps of a config here',
+        'mine.py --checkpoint best.pth',
+    ),
     'convert': Verb(
         'convert_official',
         'model_converters/convert_official.py',

@@ -76,7 +76,8 @@ class Subject:
         ops.check(self.scope)
         torch.manual_seed(0)
         with error_in(cfg, config):
-            self.model = build_model(cfg).eval().to(device)
+            self.model = build_model(cfg).to(device)
+            self.model.eval()
             learned_meta: dict[str, Any] = {}
             if checkpoint == SCRATCH:
                 self.model.init_weights()

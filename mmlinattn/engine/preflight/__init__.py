@@ -4,7 +4,7 @@ from .building import LIBRARY_ERRORS, build_model, check_strides, core_of, error
 from .files import read_photos
 from .inherited import check_inherited
 from .labels import check_data, find_head
-from .maps import check_channels, check_levels
+from .maps import check_channels, check_levels, maps_of
 from .parts import check_parts
 from .samples import parts_of
 
@@ -20,6 +20,7 @@ __all__ = [
     'core_of',
     'error_in',
     'find_head',
+    'maps_of',
     'parts_of',
     'read_photos',
 ]

@@ -42,9 +42,10 @@ def check_classifier(model: Any) -> None:
 def takes(head: nn.Module, out: Tensor) -> bool:
     """Whether a head makes one score for each class and image of an output."""
     mode = head.training
+    head.eval()  # some of OpenMMLab's modules return nothing
     try:
         with torch.no_grad():
-            scores = head.eval()((out,))
+            scores = head((out,))
     except (IndexError, RuntimeError, ValueError):  # of shapes
         return False
     finally:

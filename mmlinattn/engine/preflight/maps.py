@@ -201,8 +201,9 @@ def run(module: nn.Module, x: Any) -> Optional[Sequence[Tensor]]:
     if x.is_meta:
         state = {name: torch.empty_like(t, device='meta') for name, t in state.items()}
     try:
+        module.eval()  # some of OpenMMLab's return nothing
         with torch.no_grad(), quiet():
-            outputs = functional_call(module.eval(), state, (x,))
+            outputs = functional_call(module, state, (x,))
     except Exception:  # of a model that is not ours, for which it is no fault
         return None
     finally:
@@ -237,8 +238,9 @@ def strides_of(
     if len(required) != 1:
         return None
     try:
+        neck.eval()
         with torch.no_grad():
-            outputs = neck.eval()(tuple(maps))
+            outputs = neck(tuple(maps))
     except (AssertionError, IndexError, RuntimeError) as error:
         if not isinstance(backbone, BaseBackbone):
             return None  # it may take more than the maps of a photo

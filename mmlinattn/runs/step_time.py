@@ -1,0 +1,268 @@
+"""Time and memory of a config's predictions and training steps, on its own photos."""
+
+import copy
+import ctypes
+import gc
+import multiprocessing
+import os
+import re
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Optional
+
+import torch
+from mmengine.config import Config, ConfigDict
+from mmengine.optim import build_optim_wrapper
+from mmengine.registry import DefaultScope
+from mmengine.runner import Runner
+from torch import nn
+
+from mmlinattn.engine.preflight import build_model, core_of, error_in, maps_of
+from mmlinattn.utils import load_config
+from mmlinattn.utils.log import quiet
+from mmlinattn.weights import load_safely
+
+from .preparation import load_whole
+
+STATUS, RESET = Path('/proc/self/status'), Path('/proc/self/clear_refs')
+IN_ONE_PROCESS = dict(num_workers=0, persistent_workers=False)
+SWIN = dict(type='mmlinattn.SwinTransformer', arch='tiny')
+SWIN_CHANNELS = {4: 96, 8: 192, 16: 384, 32: 768}  # of its maps, by stride
+
+
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """A model to measure.
+
+    Attributes:
+        title (str): Its name in the table.
+        config (str): The path of its config.
+        options (dict): Entries of the config to override, by dotted key.
+        checkpoint (str, optional): Its weights. Default: those before a training.
+        with_swin (bool): Swin-T stands in the place of the backbone.
+    """
+
+    title: str
+    config: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    checkpoint: Optional[str] = None
+    with_swin: bool = False
+
+
+class Peak(NamedTuple):
+    """Bytes that a prediction and a training step take above what is there before."""
+
+    predict: Optional[int]
+    train: Optional[int]
+
+
+class TimedModel:
+    """A model, a photo of its test data and a batch of its training data.
+
+    Its optimizer has a rate of 0, so that training steps do not change weights.
+
+    Args:
+        variant (Variant): What is built.
+        device (str): Where it runs.
+
+    Attributes:
+        model (nn.Module): On the device.
+        batch_size (int): Photos of a training step.
+
+    Raises:
+        ValueError: If the config can't be built, its data are missing, or Swin-T does
+            not fit in the place of the backbone.
+    """
+
+    def __init__(self, variant: Variant, device: str) -> None:
+        load_safely()
+        cfg = load_config(variant.config, dict(variant.options))
+        cfg.model = without_downloads(cfg.model)
+        if variant.with_swin:
+            cfg = swin_in_place(cfg)
+        self.scope = cfg.get('default_scope') or 'mmengine'
+        torch.manual_seed(0)
+        with error_in(cfg, variant.config):
+            self.model: Any = build_model(cfg)
+            self.model.init_weights()
+        if variant.checkpoint:
+            load_whole(self.model, variant.checkpoint)
+        self.model.to(device)
+        self.is_on_gpu = torch.device(device).type == 'cuda'
+        with error_in(cfg, 'test_dataloader'):
+            self.photo = first_batch(cfg.test_dataloader, batch_size=1)
+        with error_in(cfg, 'train_dataloader'):
+            self.batch = first_batch(cfg.train_dataloader)
+        self.batch_size = len(self.batch['inputs'])
+        with error_in(cfg, 'optim_wrapper'):
+            self.optimizer = build_optim_wrapper(self.model, cfg.optim_wrapper)
+        for group in self.optimizer.optimizer.param_groups:
+            group['lr'] = 0.0
+
+    def predict(self) -> float:
+        """Predicts the photo, from pixels to results; returns seconds."""
+        self.model.eval()
+        return self.seconds(self.model.test_step, copy.deepcopy(self.photo))
+
+    def train(self) -> float:
+        """Makes a training step of the batch; returns seconds."""
+        self.model.train()
+        batch = copy.deepcopy(self.batch)
+        return self.seconds(self.model.train_step, batch, self.optimizer)
+
+    def seconds(self, step: Callable[..., object], *args: Any) -> float:
+        """How long a step takes."""
+        with quiet(), DefaultScope.overwrite_default_scope(self.scope):
+            self.wait()
+            began = time.perf_counter()
+            step(*args)
+            self.wait()
+            return time.perf_counter() - began
+
+    def wait(self) -> None:
+        """Waits until a GPU has done its work."""
+        if self.is_on_gpu:
+            torch.cuda.synchronize()
+
+    def peak(self) -> Peak:
+        """Measures the memory of both steps, of which one is made before."""
+        peaks = []
+        for step in (self.predict, self.train):
+            step()
+            measure = peak_on_gpu if self.is_on_gpu else peak_on_cpu
+            peaks.append(measure(step))
+        return Peak(*peaks)
+
+
+def first_batch(loader: ConfigDict, **options: Any) -> Any:
+    """The first batch of a data loader, read in this process."""
+    loader = copy.deepcopy(loader)
+    loader.update(IN_ONE_PROCESS, **options)
+    loader.pop('prefetch_factor', None)
+    return next(iter(Runner.build_dataloader(loader, seed=0)))
+
+
+def without_downloads(node: Any) -> Any:
+    """A copy of a model's config without initial weights to read."""
+    if isinstance(node, dict):
+        kept = {
+            key: without_downloads(value)
+            for key, value in node.items()
+            if not (key == 'init_cfg' and 'checkpoint' in str(value))
+        }
+        return type(node)(kept)
+    if isinstance(node, (list, tuple)):
+        return type(node)(without_downloads(value) for value in node)
+    return node
+
+
+def swin_in_place(cfg: Config) -> Config:
+    """A config with Swin-T in the place of its backbone.
+
+    Raises:
+        ValueError: If the maps of the backbone are unknown, or have other strides.
+    """
+    cfg = copy.deepcopy(cfg)
+    backbone = core_of(build_model(cfg)).backbone
+    swin = dict(SWIN, out_indices=(3,), out_type='avg_featmap')
+    channels = {getattr(backbone, 'feature_channels', [0])[-1]: SWIN_CHANNELS[32]}
+    maps = maps_of(backbone)
+    if maps:
+        strides = [stride for _, stride in maps]
+        if not {*strides} <= SWIN_CHANNELS.keys():
+            text = f'maps of strides {strides}; Swin-T has 4, 8, 16 and 32'
+            raise ValueError(f'model.backbone has {text}')
+        stages = tuple([*SWIN_CHANNELS].index(stride) for stride in strides)
+        swin = dict(SWIN, out_indices=stages)
+        channels = {dims: SWIN_CHANNELS[stride] for dims, stride in maps}
+    elif not hasattr(backbone, 'feature_channels'):
+        raise ValueError('model.backbone makes no maps that are known')
+    core = core_of_config(cfg.model)
+    core.backbone = ConfigDict(swin)
+    reads_maps = 'in_channels' in (core.get('neck') or {})
+    for key in ['neck'] if reads_maps else [k for k in core if k != 'backbone']:
+        core[key] = with_channels(core[key], channels)
+    return cfg
+
+
+def core_of_config(model: ConfigDict) -> ConfigDict:
+    """The part of a model's config that has the backbone, inside of wrappers."""
+    while 'backbone' not in model:
+        model = model.get('detector') or model['model']
+    return model
+
+
+def with_channels(node: Any, channels: Mapping[int, int]) -> Any:
+    """A copy of a part's config with other numbers of the channels that it reads."""
+    if isinstance(node, (list, tuple)):
+        return type(node)(with_channels(value, channels) for value in node)
+    if not isinstance(node, dict):
+        return node
+    copied = type(node)(node)
+    for key, value in node.items():
+        if key == 'in_channels' and isinstance(value, int):
+            copied[key] = channels.get(value, value)
+        elif key == 'in_channels' and isinstance(value, (list, tuple)):
+            copied[key] = [channels.get(dims, dims) for dims in value]
+        else:
+            copied[key] = with_channels(value, channels)
+    return copied
+
+
+def measure_peak(variant: Variant, device: str, threads: int) -> Peak:
+    """The memory of a model's steps; on a CPU, of a process of its own."""
+    if torch.device(device).type == 'cuda':
+        return TimedModel(variant, device).peak()
+    spawn = multiprocessing.get_context('spawn')
+    with ProcessPoolExecutor(1, spawn) as pool:
+        return pool.submit(_peak_in_process, variant, device, threads).result()
+
+
+def _peak_in_process(variant: Variant, device: str, threads: int) -> Peak:
+    torch.set_num_threads(threads)
+    return TimedModel(variant, device).peak()
+
+
+def peak_on_gpu(step: Callable[[], object]) -> int:
+    """Bytes of a GPU that a step takes above what is there before it."""
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    step()
+    return torch.cuda.max_memory_allocated() - before
+
+
+def peak_on_cpu(step: Callable[[], object]) -> Optional[int]:
+    """Bytes of the resident set that a step takes above what is there before it; None
+    on systems other than Linux."""
+    gc.collect()
+    if not RESET.exists():
+        return None
+    with suppress(AttributeError, OSError):  # a C library without it
+        ctypes.CDLL(None).malloc_trim(0)
+    RESET.write_text('5')  # forget the peak
+    before = resident('VmRSS')
+    step()
+    return max(resident('VmHWM') - before, 0)
+
+
+def resident(name: str) -> int:
+    """A figure of Linux on this process, in bytes."""
+    match = re.search(rf'{name}:\s+(\d+) kB', STATUS.read_text())
+    return 1024 * int(match[1]) if match else 0
+
+
+def num_parameters(model: nn.Module) -> int:
+    """The number of a model's parameters."""
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def describe_machine(device: str, threads: int) -> str:
+    """The device and the version of PyTorch, for a table."""
+    if torch.device(device).type == 'cuda':
+        return f'{torch.cuda.get_device_name()}, PyTorch {torch.__version__}'
+    cores = os.cpu_count()
+    return f'CPU, {threads} threads of {cores} cores, PyTorch {torch.__version__}'

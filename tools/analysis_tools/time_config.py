@@ -1,0 +1,14 @@
+"""Times predictions and training steps of a config: the command `mmlinattn time`."""
+
+import sys
+from pathlib import Path
+
+# a clone's package, where none is installed
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+from mmlinattn.__main__ import command
+
+main = command('time')
+
+if __name__ == '__main__':
+    main()
