@@ -53,6 +53,11 @@ def test_pages_for_users_are_short():
     assert words <= 13_000
 
 
+def test_the_front_page_is_read_in_a_minute():
+    text = (ROOT / 'README.md').read_text('utf-8')
+    assert len(text.split()) <= 900 and '<!--' not in text
+
+
 def test_every_page_is_in_the_navigation():
     """`make docs` stops at others."""
     pages = {str(x.relative_to(ROOT / 'docs')) for x in (ROOT / 'docs').rglob('*.md')}
