@@ -20,8 +20,8 @@ typed-python := $(firstword $(wildcard .venv/bin/python .venv-modern/bin/python)
 pytest-options := -n $(or $(JOBS),auto) --maxprocesses 8 --no-loadscope-reorder \
 	--max-worker-restart 0
 
-.PHONY: help env quickstart gpu lint types format hooks docs test test-full \
-	test-openmmlab test-modern coverage clean
+.PHONY: help env quickstart gpu lint types format hooks docs docs-if-possible test \
+	test-full test-openmmlab test-modern coverage clean
 
 help:  ## show this
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 12
@@ -54,8 +54,16 @@ hooks: .venv-lint/installed.txt  ## check every commit of this clone (pre-commit
 
 # MkDocs reads the docstrings without importing the package.
 docs: .venv-docs/installed.txt  ## build the documentation in site/, links checked
-	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/python -m mkdocs build --strict
+	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/python -m mkdocs build --strict --quiet
+	@.venv-docs/bin/python docs/site/search_words.py site
 	@echo 'Open site/index.html through a server: python -m http.server -d site'
+
+# MkDocs needs Python 3.10, a stack runs on 3.9.
+docs-if-possible:
+	@for python in $(lint-pythons); do \
+		$$python -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null \
+			&& exec $(MAKE) --no-print-directory docs; \
+	done; echo 'no Python 3.10 or newer: the documentation is not built'
 
 # $(call tool-env,FOLDER,OLDEST,TARGET): an environment with what $< lists.
 define tool-env
@@ -75,7 +83,7 @@ endef
 .venv-docs/installed.txt: requirements/docs.txt
 	$(call tool-env,.venv-docs,10,docs)
 
-test: lint  ## check the code, then run the tests on every stack that has its Python
+test: lint docs-if-possible  ## check code and pages, then run the tests on every stack that has its Python
 	@stacks=$(or $(STACK),$$($(make-env) --print-stacks)) && \
 	for stack in $$stacks; do $(MAKE) --no-print-directory test-$$stack || exit; done
 

@@ -196,6 +196,25 @@ def test_the_address_of_the_code_is_one():
         assert clone in (ROOT / page).read_text('utf-8')
 
 
+def test_badges_are_true():
+    """They say what setup.py does, in the page and in their files."""
+    readme, setup = ((ROOT / x).read_text('utf-8') for x in ('README.md', 'setup.py'))
+    badges = re.findall(r'!\[(.+)\]\((docs/images/badges/.+)\)', readme)
+    (license,) = re.findall(r"license='(.+)'", setup)
+    (torch,) = re.findall(r"'torch>=(.+)'", setup)
+    ((first, behind),) = re.findall(r'for minor in range\((\d+), (\d+)\)', setup)
+    last = int(behind) - 1
+    assert [text for text, _ in badges] == [
+        f'License: {license}',
+        f'Python 3.{first} - 3.{last}',
+        f'torch {torch} or newer',
+        'No compiler needed',
+    ]
+    labels = [(ROOT / path).read_text('utf-8') for _, path in badges]
+    words = license, f'3.{first} to 3.{last}', f'{torch} or newer', 'not needed'
+    assert all(f'>{word}</text>' in label for word, label in zip(words, labels))
+
+
 @pytest.mark.full
 def test_all_in_an_empty_environment(wheel, tmp_path):
     """From photos to predictions in an empty folder, with what pip installs, by the

@@ -17,6 +17,8 @@ EVERY = {
     'README.md': None,
     'docs/attentions.md': None,
     'docs/claims.md': None,
+    'docs/claims/bag.md': None,
+    'docs/claims/pyramids.md': None,
     'docs/benchmarks/README.md': None,
     **dict.fromkeys((x for x in PAGES if MEASURED.search(x)), '<!-- measured -->'),
 }
@@ -48,7 +50,20 @@ def test_every_entry_has_its_page():
 
 def test_research_notes_stay_short():
     claims, reliability = ((ROOT / f'docs/{x}.md').read_text('utf-8') for x in NOTES)
-    assert len(claims.split()) <= 1550 and len(reliability.split()) <= 1000
+    assert len(reliability.split()) <= 1000
+    _, *findings = re.split(r'^## ', claims, flags=re.M)
+    assert len(findings) == 7 and all(len(x.split()) <= 120 for x in findings)
+
+
+def test_tables_of_claims_are_up_to_date(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / 'docs/site'))
+    claims = load_module(ROOT / 'docs/site/claims.py')
+    tables = set()
+    for page in (ROOT / 'docs/claims').glob('*.md'):
+        text = page.read_text('utf-8')
+        assert text == claims.render(text), 'run python docs/site/claims.py'
+        tables |= {match[2] for match in claims.TABLE.finditer(text)}
+    assert tables == {*claims.TABLES}
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ NUMBER = (
 PLACEHOLDER = '{}'
 # comments, code, targets of links, addresses, versions, and what is generated
 NO_PROSE = re.compile(
-    r'<!-- (?:attentions|models): .*?<!-- end of \w+ -->|<!--.*?-->'
+    r'<!-- (?:attentions|claims|models): .*?<!-- end of \w+ -->|<!--.*?-->'
     r'|^```.*?^```$|`[^`\n]*`|(?<=\])\([^)\s]*\)|https?://\S+'
     r'|(?:arXiv|Python|torch) [\d.]+(?: - [\d.]+)?',
     re.S | re.M,
