@@ -3,9 +3,8 @@
 import json
 import os
 import re
+import shutil
 import subprocess
-from collections import Counter
-from math import log
 
 import pytest
 import yaml
@@ -17,11 +16,6 @@ PYTHON = ROOT / '.venv-docs/bin/python'
 FOR_USERS = [
     *('Start', 'Train on your own photos', 'Predict', 'In your project'),
     *('Weights and models', 'Other frameworks'),
-]
-# Words that people type, whose first hit is a page for users.
-TYPED = [
-    *('yolo', 'fine-tune', 'pretrained weights', 'export onnx', 'license', 'docker'),
-    *('confusion matrix', 'out of memory'),
 ]
 
 
@@ -89,51 +83,28 @@ def test_the_site_loads_nothing_from_other_servers(site, tmp_path):
     assert 'site/tables.js' in page
 
 
-class Search:
-    """The theme's search: BM25 without lengths, of words that begin with those typed.
-
-    Titles count 1,000 times as much as texts, and each section as much as its page.
-    """
-
-    def __init__(self, index):
-        self.sections = index['docs']
-        self.separator = re.compile(index['config']['separator'])
-        self.counts = {}  # of a word, by section and field
-        for i, section in enumerate(self.sections):
-            for field in index['config']['fields']:
-                text = re.sub('<[^>]*>', ' ', str(section.get(field, '')))
-                for word in self.words_of(text):
-                    self.counts.setdefault(word, Counter())[i, field] += 1
-        self.weights = {k: x['boost'] for k, x in index['config']['fields'].items()}
-
-    def words_of(self, text):
-        return [x for x in self.separator.split(text.lower()) if x]
-
-    def first(self, query):
-        """Address of the section that comes first."""
-        scores, found = Counter(), {}
-        typed = self.words_of(query)
-        for start in typed:
-            for word in (x for x in self.counts if x.startswith(start)):
-                places = self.counts[word]
-                rest = len(self.sections) - len(places)
-                rarity = log(1 + abs((rest + 0.5) / (len(places) + 0.5)))
-                for (i, field), n in places.items():
-                    boost = self.weights[field] * self.sections[i].get('boost', 1)
-                    scores[i] += boost * rarity * 2.2 * n / (1.2 + n)
-                    found.setdefault(i, set()).add(start)
-        for i in scores:
-            whole_page = '#' not in self.sections[i]['location']
-            scores[i] *= 1 + (whole_page + len(found[i]) / len(typed)) ** 2
-        return self.sections[scores.most_common(1)[0][0]]['location']
-
-
-@pytest.mark.modern_full
-def test_search_leads_to_pages_for_users(site):
-    levels = read_levels()
-    pages = {page for name in FOR_USERS for page in pages_of(levels[name])}
-    index = json.loads((site / 'search/search_index.json').read_text('utf-8'))
-    search = Search(index)
-    for query in TYPED:
-        page = search.first(query).partition('#')[0].rstrip('/') + '.md'
-        assert page in pages and not page.startswith('api/'), (query, page)
+@pytest.mark.skipif(not shutil.which('node'), reason='needs Node.js')
+@pytest.mark.parametrize(
+    'query, finds',
+    [
+        ('SOFT++', True),
+        ('softpp', True),
+        ('mask rcnn', True),
+        ('Mask R-CNN soft++ 3x', True),
+        ('linear retinanet', False),
+        ('coco 47.', True),
+        ('', True),
+    ],
+)
+def test_tables_are_filtered_by_words_apart(query, finds):
+    cells = ['mask-rcnn_softpp-t_fpn_3x_coco', 'COCO', '47.3 / 42.1']
+    call = f'hasWords({json.dumps(cells)}, {json.dumps(query)})'
+    script = f"const {{ hasWords }} = require('./tables.js'); console.log({call})"
+    result = subprocess.run(
+        ['node', '-e', script],
+        cwd=ROOT / 'docs/site',
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout.strip() == str(finds).lower()

@@ -39,7 +39,7 @@ def build_index(entries: list[dict[str, Any]], fields: dict[str, Any]) -> Any:
 
 def search(index: Any, words: str) -> list[str]:
     """Return places for words, the best first."""
-    terms = words.lower().split()
+    terms = re.split(r'[\s-]+', words.lower())  # as the theme
     query = Query(index.fields)
     for term in terms:
         query.term(term, wildcard=Query.WILDCARD_TRAILING)

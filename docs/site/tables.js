@@ -7,6 +7,16 @@ const FEW = 12 // values of a column that are offered in a list
 const textOf = (row, column) => row.cells[column].textContent.trim()
 const numberOf = text => parseFloat(text.replace(/,/g, ''))
 
+// "SOFT++" and "softpp" are the same word, and so are "R-CNN" and "rcnn"
+const plain = text => text.toLowerCase().replace(/\+\+/g, 'pp').replace(/[^a-z0-9]/g, '')
+
+// Whether cells of a row have all words of a query, in any order.
+function hasWords(cells, query) {
+  const texts = cells.map(plain)
+  const words = query.split(/\s+/).map(plain).filter(Boolean)
+  return words.every(word => texts.some(text => text.includes(word)))
+}
+
 function enhance(table) {
   const rows = [...table.tBodies[0].rows]
   const headings = [...table.tHead.rows[0].cells]
@@ -16,6 +26,16 @@ function enhance(table) {
   filters.className = 'filters'
   table.closest('.sortable').prepend(filters, found)
 
+  const addField = (name, kind, placeholder) => {
+    const label = filters.appendChild(document.createElement('label'))
+    label.textContent = name
+    const field = label.appendChild(document.createElement(kind))
+    if (placeholder) Object.assign(field, { placeholder, type: 'search' })
+    field.oninput = filter
+    return field
+  }
+  const words = addField('any column', 'input', 'words, such as mask rcnn soft++')
+
   const fields = headings.map((heading, column) => {
     const texts = [...new Set(rows.map(row => textOf(row, column)))]
     const few = texts.length <= FEW
@@ -23,20 +43,13 @@ function enhance(table) {
     heading.tabIndex = 0
     heading.onclick = () => sort(heading, column, numeric)
     heading.onkeydown = event => event.key === 'Enter' && heading.onclick()
-    if (numeric) return null
-    const label = filters.appendChild(document.createElement('label'))
-    label.textContent = heading.textContent
-    const field = document.createElement(few ? 'select' : 'input')
-    if (few) {
-      const add = (...option) => field.add(new Option(...option))
-      add('all', '')
-      texts.sort().forEach(text => add(text))
-    } else {
-      field.type = 'search'
-      field.placeholder = 'part of a name'
-    }
-    field.oninput = filter
-    return label.appendChild(field)
+    if (numeric) return { limit: addField(heading.textContent, 'input', 'at most') }
+    if (!few) return {}
+    const choice = addField(heading.textContent, 'select')
+    const add = (...option) => choice.add(new Option(...option))
+    add('all', '')
+    texts.sort().forEach(text => add(text))
+    return { choice }
   })
 
   function sort(heading, column, numeric) {
@@ -52,19 +65,23 @@ function enhance(table) {
     table.tBodies[0].append(...rows)
   }
 
+  function isShown(row) {
+    if (!hasWords([...row.cells].map(cell => cell.textContent), words.value)) return false
+    return fields.every(({ limit, choice }, column) => {
+      const text = textOf(row, column)
+      if (choice && choice.value) return text === choice.value
+      const most = limit ? numberOf(limit.value) : NaN
+      return isNaN(most) || numberOf(text) <= most
+    })
+  }
+
   function filter() {
-    for (const row of rows) {
-      row.hidden = fields.some((field, column) => {
-        if (!field || !field.value) return false
-        const text = textOf(row, column)
-        if (field.type !== 'search') return text !== field.value
-        return !text.toLowerCase().includes(field.value.trim().toLowerCase())
-      })
-    }
+    for (const row of rows) row.hidden = !isShown(row)
     const shown = rows.filter(row => !row.hidden).length
     found.textContent = `${shown} of ${rows.length} rows. A heading sorts by its column.`
   }
   filter()
 }
 
-document.querySelectorAll('.sortable table').forEach(enhance)
+if (typeof document !== 'undefined') document.querySelectorAll('.sortable table').forEach(enhance)
+if (typeof module !== 'undefined') module.exports = { hasWords }
