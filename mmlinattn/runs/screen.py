@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from mmengine.config import Config
 from mmengine.runner import Runner
 
@@ -54,11 +55,14 @@ def draw_curves(runner: Runner, out: Path) -> None:
     axes = dict(zip(('train', 'val'), figure.subplots(1, 2)))
     for kind, name in dict(train='iteration', val='validation').items():
         axes[kind].set_xlabel(name)
+        axes[kind].xaxis.set_major_locator(MaxNLocator(integer=True))
     for name, history in runner.message_hub.log_scalars.items():
         kind, _, label = name.partition('/')
         if name == 'train/loss' or (kind == 'val' and not NO_SCORE.fullmatch(label)):
             values = history.data[0]
-            axes[kind].plot(range(1, len(values) + 1), values, label=label)
+            marker = '.' if kind == 'val' else ''  # a single validation is no line
+            places = range(1, len(values) + 1)
+            axes[kind].plot(places, values, marker=marker, label=label)
             axes[kind].legend(fontsize='small')
     save(figure, out)
 
