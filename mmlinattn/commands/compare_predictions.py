@@ -57,7 +57,8 @@ from mmlinattn.cli.pictures import (
 from mmlinattn.cli.run_arguments import note
 from mmlinattn.deployment.predictor import above, as_json, state_of
 from mmlinattn.engine.preflight import build_model, error_in
-from mmlinattn.utils import load_config
+from mmlinattn.parts import type_name
+from mmlinattn.utils import library_of, load_config
 from mmlinattn.utils.faults import is_own_fault
 from mmlinattn.utils.files import DRAFTS
 from mmlinattn.utils.log import quiet
@@ -138,7 +139,7 @@ class Subject:
     ) -> None:
         load_safely()
         cfg = load_config(config)
-        self.scope = cfg.get('default_scope') or 'mmengine'
+        self.scope = library_of(cfg)
         ops.check(self.scope)
         torch.manual_seed(0)
         with error_in(cfg, config):
@@ -153,7 +154,7 @@ class Subject:
             steps = [
                 step
                 for step in dataset.pipeline
-                if not any(word in str(step.type) for word in OF_TRUTH)
+                if not any(word in type_name(step) for word in OF_TRUTH)
             ]
             self.pipeline = Compose(steps)
         self.source = Source.of(config, checkpoint, cfg, steps)

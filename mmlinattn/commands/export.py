@@ -56,6 +56,7 @@ from mmlinattn.deployment import (
 )
 from mmlinattn.models.backbones.base import MIN_SIDE
 from mmlinattn.runs.screen import NO_SCORE
+from mmlinattn.utils import library_of
 from mmlinattn.utils.faults import is_own_fault
 from mmlinattn.utils.log import quiet
 
@@ -181,8 +182,7 @@ def whole_model(
 ) -> tuple[WholeModel, dict[str, Any]]:
     """A model with all steps before and after it, and the notes for its file."""
     dataset = test_dataset(cfg)
-    scope = cfg.get('default_scope') or 'mmengine'
-    meta = dataset_meta(dataset, scope, learned_meta)
+    meta = dataset_meta(dataset, library_of(cfg), learned_meta)
     notes = dict(classes=list(meta.get('classes') or ()))
     rcnn = (cfg.model.get('test_cfg') or {}).get('rcnn') or {}
     if 'mask_thr_binary' in rcnn:
@@ -292,7 +292,7 @@ def verify_whole(
 ) -> bool:
     """Whether a test of a file gives the metrics of its model, which it prints."""
     of_model, *of_files = run_tests(cfg, model, path, args.half)
-    unit = METRIC_UNITS.get(cfg.get('default_scope'), METRIC_UNIT)
+    unit = METRIC_UNITS.get(library_of(cfg), METRIC_UNIT)
     tolerance = args.tolerance + unit
     difference = max(worst_difference(of_model, of_file) for of_file in of_files)
     if difference <= tolerance and not np.any(of_model.values > 0):

@@ -37,6 +37,7 @@ from torch import nn
 
 from mmlinattn.analysis import FlopCount, count_flops
 from mmlinattn.engine.preflight import error_in
+from mmlinattn.parts import type_name
 from mmlinattn.utils.log import quiet
 
 Shape = tuple[int, int]  # height and width
@@ -61,7 +62,7 @@ def default_shape(cfg: Config) -> Shape:
     """Height and width of the largest image from a config's test pipeline."""
     shape: Optional[Sequence[int]] = None
     for transform in test_data(cfg).get('pipeline', []):
-        kind = str(transform.get('type')).rpartition('.')[2]
+        kind = type_name(transform)
         if kind == 'Resize' and transform.get('scale'):
             shape = to_2tuple(transform['scale'])[::-1]
             if transform.get('keep_ratio'):  # a scale for images of any orientation

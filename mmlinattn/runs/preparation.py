@@ -31,7 +31,7 @@ from mmlinattn.engine import (
     parts_of,
     read_photos,
 )
-from mmlinattn.utils.config import load_config
+from mmlinattn.utils.config import library_of, load_config
 from mmlinattn.utils.log import quiet
 from mmlinattn.weights import DownloadError, Fit, fit, load_safely, read_checkpoint
 
@@ -52,7 +52,7 @@ def run_config(args: argparse.Namespace) -> Config:
     load_safely()
     ops.enable()
     cfg = args.read_config
-    ops.check(str(cfg.get('default_scope')))
+    ops.check(library_of(cfg))
     set_loader_defaults(cfg)
     cfg.launcher = args.launcher
     name = osp.splitext(osp.basename(args.config))[0]
@@ -170,7 +170,7 @@ def hand_on(cfg: Config, path: str, checkpoint: dict) -> None:
 def load_model(args: argparse.Namespace) -> tuple[Config, nn.Module]:
     """The config that arguments name, and its model on the CPU, without weights."""
     cfg = load_config(args.config, args.cfg_options)
-    ops.check(str(cfg.get('default_scope')))
+    ops.check(library_of(cfg))
     with error_of(f'config={args.config!r}, '):
         return cfg, build_model(cfg)
 
@@ -230,8 +230,10 @@ def dataset_meta(dataset: Any, scope: str, known: dict[str, Any]) -> dict[str, A
     """Names and colors of classes: those of a checkpoint, or of a data set."""
     if known.get('classes'):
         return known
-    with DATASETS.switch_scope_and_registry(scope) as registry:
-        kind = registry.get(dataset['type'])
+    kind = dataset['type']
+    if isinstance(kind, str):
+        with DATASETS.switch_scope_and_registry(scope) as registry:
+            kind = registry.get(kind)
     return {**getattr(kind, 'METAINFO', {}), **(dataset.get('metainfo') or {})}
 
 

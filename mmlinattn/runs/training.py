@@ -20,6 +20,7 @@ from mmlinattn.engine import (
     check_pretrained,
     find_checkpoint,
 )
+from mmlinattn.parts import type_name
 from mmlinattn.utils import check_file
 from mmlinattn.utils.files import drafts_of
 
@@ -140,7 +141,7 @@ def choose_precision(cfg: Config, amp: bool) -> None:
     if amp:
         wrapper['type'] = 'AmpOptimWrapper'
         wrapper.setdefault('loss_scale', 'dynamic')
-    if wrapper.get('type') == 'AmpOptimWrapper' and get_device() == 'cpu':
+    if type_name(wrapper) == 'AmpOptimWrapper' and get_device() == 'cpu':
         warn('mixed precision needs a GPU, and there is none: float32 is used')
         wrapper['type'] = 'OptimWrapper'
         for option in ('dtype', 'loss_scale', 'use_fsdp'):

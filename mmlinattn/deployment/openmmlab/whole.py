@@ -327,7 +327,7 @@ def features(model: Any, photo: Photo) -> Sequence[Tensor]:
         right: Any
         below, right = (whole - torch._shape_as_tensor(out)[2:]).unbind()
         maps.append(nnf.pad(out, (0, right, 0, below)))
-    return model.neck(maps) if model.with_neck else maps
+    return model.neck(tuple(maps)) if model.with_neck else maps
 
 
 def _decode(model: Any, maps: Sequence[Tensor], pixels: Tensor) -> Tensor:

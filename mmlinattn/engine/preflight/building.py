@@ -42,7 +42,7 @@ def error_in(cfg: Config, key: str) -> Iterator[None]:
     """Builds in a config's scope, without the libraries' prints, and puts a key of the
     config before their errors, or the likely name of what is misspelled; a fault of
     ours stays as it is."""
-    name = cfg.get('default_scope') or 'mmengine'
+    name = cfg.get('default_scope', 'mmengine')  # as a runner's
     scope = DefaultScope.overwrite_default_scope(name)
     try:
         with quiet(), redirect_stdout(io.StringIO()), scope:
