@@ -144,6 +144,9 @@ class Subject:
         torch.manual_seed(0)
         with error_in(cfg, config):
             self.model = build_model(cfg).eval().to(device)
+            other = runs.what_else(self.model, self.scope)
+            if other:
+                raise ValueError(f'{type(self.model).__name__} predicts {other}')
             learned_meta: dict[str, Any] = {}
             if checkpoint == SCRATCH:
                 self.model.init_weights()

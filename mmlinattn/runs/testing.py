@@ -157,6 +157,7 @@ def test_classes(cfg: Config) -> list[str]:
 def prepare(args: argparse.Namespace) -> Config:
     """Prepares the config of the run, and checks its inputs."""
     cfg = runs.run_config(args)
+    runs.check_loop(cfg, args, 'test')
     check_file('checkpoint', args.checkpoint)
     cfg.load_from = args.checkpoint
     cli.check_free(args, *map(Path, filter(None, (args.show_dir, args.out))))

@@ -21,7 +21,7 @@ from mmlinattn.engine import (
     find_checkpoint,
 )
 from mmlinattn.parts import type_name
-from mmlinattn.utils import check_file
+from mmlinattn.utils import check_file, library_of
 from mmlinattn.utils.files import drafts_of
 
 from . import preparation as runs
@@ -235,6 +235,7 @@ def prepare(args: argparse.Namespace) -> tuple[Config, Any]:
             f'new-config did not end for {args.config}: the config and its data are '
             'those from before'
         )
+    runs.check_loop(cfg, args, 'train')
     choose_precision(cfg, args.amp)
     if args.auto_scale_lr:
         if 'base_batch_size' not in cfg.get('auto_scale_lr', {}):
@@ -304,6 +305,7 @@ def run(cfg: Config, comparison: Any, args: argparse.Namespace) -> Trained:
             runner.train()
     if not is_first_process():
         return Trained(None, Path(cfg.work_dir), [])
-    lines = summary(runner, cfg, args.config, runs.export_options(cfg))
+    draws = not runs.what_else(runner.model, library_of(cfg))
+    lines = summary(runner, cfg, args.config, runs.export_options(cfg), draws)
     path, _ = best_of(runner)
     return Trained(Path(path) if path else None, Path(cfg.work_dir), lines)

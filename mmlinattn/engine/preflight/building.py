@@ -93,6 +93,15 @@ def core_of(model: Any) -> Any:
     return model
 
 
+def predicting_part(model: Any) -> Any:
+    """The model that predicts a photo: of a student and a teacher the one that their
+    options name, the detector of a tracker; otherwise the model."""
+    options = getattr(model, 'semi_test_cfg', None)
+    if options is None:
+        return core_of(model)
+    return getattr(model, options.get('predict_on', 'teacher'), model)
+
+
 @contextmanager
 def inner_keys(model: Any) -> Iterator[None]:
     """Puts the key of a detector inside of a model's config into errors on its
