@@ -69,6 +69,10 @@ def test_through_the_tools(library, write, world, capsys):
         get_flops.main([path, *(['--shape', '64'] if library == 'mmseg' else [])])
         assert ', one image of ' in capsys.readouterr().out
     get_flops.main([config, '--shape', '64'])
+    # as of a config by new-config, too, whose dump has no base
+    inherit = 'with read_base():\n    from .work.mine import *\n'
+    Path('heir.py').write_text(f'from mmengine.config import read_base\n{inherit}')
+    assert load_config('heir.py').model == load_config('work/mine.py').model
 
 
 @pytest.mark.full
