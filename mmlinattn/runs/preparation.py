@@ -195,7 +195,8 @@ def check_loop(cfg: Config, args: argparse.Namespace, name: str) -> None:
     them."""
     parts = [f'{name}_{part}' for part in ('dataloader', 'cfg')]
     missing = [part for part in parts if cfg.get(part) is None]
-    if missing == parts and has_known_runner(cfg):
+    has_model = isinstance(cfg.get('model'), dict)
+    if missing == parts and has_model and has_known_runner(cfg):
         raise KeyError(
             f'config={args.config!r} has no {" and no ".join(parts)}: there is nothing '
             f'to {name}. Give a config that has them'
