@@ -49,6 +49,14 @@ def register(kind: Kind) -> Kind:
     return kind
 
 
+def type_name(cfg: Any) -> str:
+    """The name of the class in a config, whose ``type`` is a name, with or without a
+    scope or a module, or the class itself; '' without a type."""
+    kind = cfg.get('type') if isinstance(cfg, Mapping) else None
+    name = '' if kind is None else getattr(kind, '__name__', str(kind))
+    return name.rpartition('.')[2]
+
+
 def find(name: str) -> Optional[Any]:
     """The class of a name, with or without our scope: one of ours, or one that MMEngine
     knows without a default scope, where MMEngine is loaded. None if there is none."""

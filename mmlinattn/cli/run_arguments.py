@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Optional, Union
 
+from mmlinattn import ops
 from mmlinattn.utils.config import load_config
 
 from . import program
@@ -99,6 +100,7 @@ def run_options(
     a command line."""
     os.environ.setdefault('LOCAL_RANK', '0')
     path = str(config)
+    ops.enable()  # reading a config of classes imports the libraries
     return argparse.Namespace(
         config=path,
         work_dir=work_dir and str(work_dir),

@@ -32,6 +32,7 @@ from mmlinattn.runs.preparation import (  # first: it checks mmcv
     load_model,
     load_whole,
     make_runner,
+    predicting_model,
     preprocessor_options,
     test_dataset,
 )
@@ -54,8 +55,10 @@ from mmlinattn.deployment import (
     export,
     parity,
 )
+from mmlinattn.engine.preflight import predicting_part
 from mmlinattn.models.backbones.base import MIN_SIDE
 from mmlinattn.runs.screen import NO_SCORE
+from mmlinattn.utils import library_of
 from mmlinattn.utils.faults import is_own_fault
 from mmlinattn.utils.log import quiet
 
@@ -126,16 +129,19 @@ def stage(name: str) -> Iterator[None]:
 
 
 @contextmanager
-def exporter_errors(config: str) -> Iterator[None]:
+def exporter_errors(args: argparse.Namespace) -> Iterator[None]:
     """Names the config in errors of torch's exporters, for operations that a format
-    lacks."""
+    lacks, and the smaller file if there is one."""
+    remedy = '' if args.backbone_only else '; --backbone-only exports less of it'
+
     try:
         yield
     except (RuntimeError, TypeError, LookupError) as error:
         if is_own_fault(error):
             raise
         raise ValueError(
-            f'config={config!r} can not be exported: {type(error).__name__}: {error}'
+            f'config={args.config!r} can not be exported: {type(error).__name__}: '
+            f'{error}{remedy}'
         ) from error
 
 
@@ -176,15 +182,23 @@ def rounding_runner(path: Path) -> Callable[..., Any]:
     return run
 
 
+def part_of(model: nn.Module, args: argparse.Namespace) -> nn.Module:
+    """What is exported without --whole: a model or its backbone, of a detector inside
+    of another model, too."""
+    if not args.backbone_only:
+        return predicting_model(model)
+    part = predicting_part(model)
+    return getattr(part, 'backbone', part)
+
+
 def whole_model(
     cfg: Config, model: nn.Module, learned_meta: dict[str, Any]
 ) -> tuple[WholeModel, dict[str, Any]]:
     """A model with all steps before and after it, and the notes for its file."""
     dataset = test_dataset(cfg)
-    scope = cfg.get('default_scope') or 'mmengine'
-    meta = dataset_meta(dataset, scope, learned_meta)
+    meta = dataset_meta(dataset, library_of(cfg), learned_meta)
     notes = dict(classes=list(meta.get('classes') or ()))
-    rcnn = (cfg.model.get('test_cfg') or {}).get('rcnn') or {}
+    rcnn = (getattr(model, 'test_cfg', None) or {}).get('rcnn') or {}
     if 'mask_thr_binary' in rcnn:
         notes['mask_threshold'] = rcnn['mask_thr_binary']
     return WholeModel(model, dataset.pipeline, preprocessor_options(cfg)), notes
@@ -292,7 +306,7 @@ def verify_whole(
 ) -> bool:
     """Whether a test of a file gives the metrics of its model, which it prints."""
     of_model, *of_files = run_tests(cfg, model, path, args.half)
-    unit = METRIC_UNITS.get(cfg.get('default_scope'), METRIC_UNIT)
+    unit = METRIC_UNITS.get(library_of(cfg), METRIC_UNIT)
     tolerance = args.tolerance + unit
     difference = max(worst_difference(of_model, of_file) for of_file in of_files)
     if difference <= tolerance and not np.any(of_model.values > 0):
@@ -335,24 +349,25 @@ def run(args: argparse.Namespace) -> bool:
     with stage('read config and weights'):
         cfg, model = load_model(args)
         meta = load_whole(model, args.checkpoint, args.trust)
-    if args.backbone_only:
-        model = getattr(model, 'backbone', model)
+    exported: ExportedModel
     if args.whole:
-        model, notes = whole_model(cfg, model, meta)
+        exported, notes = whole_model(cfg, predicting_model(model), meta)
     else:
-        model, options = ExportedModel(model), preprocessor_options(cfg)
+        exported = ExportedModel(part_of(model, args))
+        options = preprocessor_options(cfg)
         notes = {key: value for key, value in options.items() if key in NOTED}
-    with whole_export(path) as draft, exporter_errors(args.config):
+    with whole_export(path) as draft, exporter_errors(args):
         runner = export(
-            model, draft, args.format, tuple(args.shape), notes, stage, args.half
+            exported, draft, args.format, tuple(args.shape), notes, stage, args.half
         )
     print(f'{path.name}: {path.stat().st_size / 1e6:.1f} MB')
     if not args.verify:
         return True
     if not args.whole:
         runner = rounding_runner(path) if args.half else runner
-        return report_verdict('an output', verify(model, runner, args), args.tolerance)
-    return verify_whole(cfg, model.model, path, args)
+        worst = verify(exported, runner, args)
+        return report_verdict('an output', worst, args.tolerance)
+    return verify_whole(cfg, model, path, args)
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:

@@ -36,7 +36,8 @@ from mmengine.utils import to_2tuple
 from torch import nn
 
 from mmlinattn.analysis import FlopCount, count_flops
-from mmlinattn.engine.preflight import error_in
+from mmlinattn.engine.preflight import error_in, predicting_part
+from mmlinattn.parts import type_name
 from mmlinattn.utils.log import quiet
 
 Shape = tuple[int, int]  # height and width
@@ -61,7 +62,7 @@ def default_shape(cfg: Config) -> Shape:
     """Height and width of the largest image from a config's test pipeline."""
     shape: Optional[Sequence[int]] = None
     for transform in test_data(cfg).get('pipeline', []):
-        kind = str(transform.get('type')).rpartition('.')[2]
+        kind = type_name(transform)
         if kind == 'Resize' and transform.get('scale'):
             shape = to_2tuple(transform['scale'])[::-1]
             if transform.get('keep_ratio'):  # a scale for images of any orientation
@@ -141,12 +142,13 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     """The command."""
     args = parse_args(argv)
     with errors_in_one_line(*INPUT_ERRORS), quiet():
-        cfg, model = load_model(args)
+        cfg, whole = load_model(args)
+        model = predicting_part(whole)
         shape = (args.shape[0], args.shape[-1]) if args.shape else default_shape(cfg)
         size = ' x '.join(map(str, shape))
         with error_in(cfg, f'config={args.config!r}, an image of {size}'):
             flops = count(model, shape)
-        print(f'{args.config}, {type(model).__name__}, one image of {size}')
+        print(f'{args.config}, {type(whole).__name__}, one image of {size}')
         for row in table_rows(model, flops):
             print(*row, sep=' | ')
         rest = flops.without_softmax_attention() / 1e9

@@ -17,7 +17,8 @@ from mmengine.registry import VISUALIZERS, DefaultScope
 from mmlinattn import ops
 from mmlinattn.cli.pictures import Color, draw_label_map
 from mmlinattn.engine.preflight import build_model, error_in
-from mmlinattn.utils import load_config
+from mmlinattn.parts import type_name
+from mmlinattn.utils import library_of, load_config
 from mmlinattn.weights import load_safely
 
 # steps of a pipeline that read the truth or change it
@@ -72,12 +73,15 @@ class Subject:
     ) -> None:
         load_safely()
         cfg = load_config(config)
-        self.scope = cfg.get('default_scope') or 'mmengine'
+        self.scope = library_of(cfg)
         ops.check(self.scope)
         torch.manual_seed(0)
         with error_in(cfg, config):
             self.model = build_model(cfg).to(device)
             self.model.eval()
+            other = runs.what_else(self.model, self.scope)
+            if other:
+                raise ValueError(f'{type(self.model).__name__} predicts {other}')
             learned_meta: dict[str, Any] = {}
             if checkpoint == SCRATCH:
                 self.model.init_weights()
@@ -88,7 +92,7 @@ class Subject:
             steps = [
                 step
                 for step in dataset.pipeline
-                if not any(word in str(step.type) for word in OF_TRUTH)
+                if not any(word in type_name(step) for word in OF_TRUTH)
             ]
             self.pipeline = Compose(steps)
         self.source = Source.of(config, checkpoint, cfg, steps)

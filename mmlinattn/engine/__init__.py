@@ -10,6 +10,7 @@ from .preflight import (
     check_parts,
     check_strides,
     parts_of,
+    predicting_part,
     read_photos,
 )
 from .resume import find_checkpoint
@@ -29,5 +30,6 @@ __all__ = [
     'check_strides',
     'find_checkpoint',
     'parts_of',
+    'predicting_part',
     'read_photos',
 ]

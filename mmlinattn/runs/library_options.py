@@ -6,6 +6,8 @@ from typing import Any
 
 from mmengine.config import Config, ConfigDict
 
+from mmlinattn.utils.config import library_of
+
 # merge predictions of a photo and of its mirror image, where a config says nothing
 TTA_MODELS = {
     'mmdet': dict(
@@ -14,7 +16,7 @@ TTA_MODELS = {
     ),
     'mmpretrain': dict(type='mmpretrain.AverageClsScoreTTA'),
 }
-FLIPS = [dict(type='RandomFlip', prob=1.0), dict(type='RandomFlip', prob=0.0)]
+FLIPS = dict(mmdet='mmdet.RandomFlip', mmpretrain='RandomFlip')
 # of the flip, which boxes are turned back by
 DET_KEYS = (
     *('img_id', 'img_path', 'ori_shape', 'img_shape', 'scale_factor'),
@@ -26,7 +28,7 @@ def set_loader_defaults(cfg: Config) -> None:
     """Sets the options of data loaders that MMPretrain's scripts set for its configs:
     without them, workers begin anew in each epoch, and images are normalized one by
     one."""
-    if cfg.get('default_scope') != 'mmpretrain':
+    if library_of(cfg) != 'mmpretrain':
         return
     for name in ('train_dataloader', 'val_dataloader', 'test_dataloader'):
         loader = cfg.get(name)
@@ -45,7 +47,7 @@ def use_test_time_augmentation(cfg: Config) -> None:
     Raises:
         KeyError: If the library has no default, as mmseg, and the config lacks either.
     """
-    scope = cfg.get('default_scope')
+    scope = library_of(cfg)
     datasets = list(with_pipelines(cfg.test_dataloader.dataset))
     model, pipeline = cfg.get('tta_model'), cfg.get('tta_pipeline')
     if model is None and scope in TTA_MODELS:
@@ -56,7 +58,7 @@ def use_test_time_augmentation(cfg: Config) -> None:
     if model is None or None in pipelines or not datasets:
         raise KeyError(
             '--tta needs tta_model and tta_pipeline in the config, which '
-            f'{scope or "MMEngine"} has no defaults for'
+            f'{scope} has no defaults for'
         )
     cfg.model = ConfigDict(**model, module=cfg.model)
     for dataset, new in zip(datasets, pipelines):
@@ -78,5 +80,6 @@ def flipped(pipeline: Any, scope: str) -> list:
     steps = copy.deepcopy(list(pipeline))
     pack = steps.pop()
     if scope == 'mmdet':
-        pack = dict(type='PackDetInputs', meta_keys=DET_KEYS)
-    return [*steps, dict(type='TestTimeAug', transforms=[FLIPS, [pack]])]
+        pack = dict(type='mmdet.PackDetInputs', meta_keys=DET_KEYS)
+    flips = [dict(type=FLIPS[scope], prob=prob) for prob in (1.0, 0.0)]
+    return [*steps, dict(type='TestTimeAug', transforms=[flips, [pack]])]

@@ -29,9 +29,10 @@ from mmlinattn.engine import (
     check_parts,
     check_strides,
     parts_of,
+    predicting_part,
     read_photos,
 )
-from mmlinattn.utils.config import load_config
+from mmlinattn.utils.config import library_of, load_config
 from mmlinattn.utils.log import quiet
 from mmlinattn.weights import DownloadError, Fit, fit, load_safely, read_checkpoint
 
@@ -40,6 +41,8 @@ from .processes import use_cpus
 from .screen import Brief
 from .work_dir import raise_full_disk
 
+# mmdet's panoptic maps have the class and this times the number of the object
+OBJECTS = 1000
 # names of arrays of Predictor, and those of the libraries
 INSTANCES = dict(boxes='bboxes', scores='scores', labels='labels', masks='masks')
 
@@ -52,7 +55,7 @@ def run_config(args: argparse.Namespace) -> Config:
     load_safely()
     ops.enable()
     cfg = args.read_config
-    ops.check(str(cfg.get('default_scope')))
+    ops.check(library_of(cfg))
     set_loader_defaults(cfg)
     cfg.launcher = args.launcher
     name = osp.splitext(osp.basename(args.config))[0]
@@ -105,8 +108,7 @@ def preflight(
     """Builds the model of a run in its first process, and compares it with its weights
     and the first sample of each of its datasets, 'train', 'val' or 'test'. Nothing is
     known of a runner of the user's own. Returns what ``check_weights`` returns."""
-    ours = cfg.get('runner_type', 'Runner') in ('Runner', 'FlexibleRunner', Runner)
-    if args.no_preflight or not is_first_process() or not ours:
+    if args.no_preflight or not is_first_process() or not has_known_runner(cfg):
         return None
     config = f'config={args.config!r}, '
 
@@ -170,7 +172,7 @@ def hand_on(cfg: Config, path: str, checkpoint: dict) -> None:
 def load_model(args: argparse.Namespace) -> tuple[Config, nn.Module]:
     """The config that arguments name, and its model on the CPU, without weights."""
     cfg = load_config(args.config, args.cfg_options)
-    ops.check(str(cfg.get('default_scope')))
+    ops.check(library_of(cfg))
     with error_of(f'config={args.config!r}, '):
         return cfg, build_model(cfg)
 
@@ -185,6 +187,25 @@ def load_whole(model: nn.Module, path: str, trust: bool = False) -> dict[str, An
             f'{fitted.describe()}. Give one that was trained with this config'
         )
     return learned_meta(checkpoint)
+
+
+def check_loop(cfg: Config, args: argparse.Namespace, name: str) -> None:
+    """Raises a KeyError for a config without the parts of a loop, 'train' or 'test', as
+    those of self-supervised models have none of a test. MMEngine checks a part of
+    them."""
+    parts = [f'{name}_{part}' for part in ('dataloader', 'cfg')]
+    missing = [part for part in parts if cfg.get(part) is None]
+    has_model = isinstance(cfg.get('model'), dict)
+    if missing == parts and has_model and has_known_runner(cfg):
+        raise KeyError(
+            f'config={args.config!r} has no {" and no ".join(parts)}: there is nothing '
+            f'to {name}. Give a config that has them'
+        )
+
+
+def has_known_runner(cfg: Config) -> bool:
+    """Whether the runner of a config is one of MMEngine's."""
+    return cfg.get('runner_type', 'Runner') in ('Runner', 'FlexibleRunner', Runner)
 
 
 def make_runner(cfg: Config) -> Runner:
@@ -230,27 +251,57 @@ def dataset_meta(dataset: Any, scope: str, known: dict[str, Any]) -> dict[str, A
     """Names and colors of classes: those of a checkpoint, or of a data set."""
     if known.get('classes'):
         return known
-    with DATASETS.switch_scope_and_registry(scope) as registry:
-        kind = registry.get(dataset['type'])
+    kind = dataset['type']
+    if isinstance(kind, str):
+        with DATASETS.switch_scope_and_registry(scope) as registry:
+            kind = registry.get(kind)
     return {**getattr(kind, 'METAINFO', {}), **(dataset.get('metainfo') or {})}
 
 
 def preprocessor_options(cfg: Config) -> dict[str, Any]:
     """The config of the data preprocessor, which is the model's or beside it."""
     preprocessor = cfg.model.get('data_preprocessor') or cfg.get('data_preprocessor')
-    return preprocessor or {}
+    # of several branches of data, one has the options of all
+    return (preprocessor or {}).get('data_preprocessor') or preprocessor or {}
 
 
 def export_options(cfg: Config) -> list[str]:
     """Options of export.py for the model of a config: all of it, or its backbone where
     no file can hold the steps before and after."""
     try:
-        model = build_model(cfg)  # a runner may have wrapped or compiled its own
+        # a runner may have wrapped or compiled its own
+        model = predicting_model(build_model(cfg))
         pipeline = test_dataset(cfg).pipeline
         deployment.WholeModel(model, pipeline, preprocessor_options(cfg))
     except ValueError:  # what a file can't hold
         return ['--backbone-only', '--verify']
     return ['--whole', '--verify']
+
+
+def predicting_model(model: nn.Module) -> nn.Module:
+    """What a file can hold of a model: see
+    :func:`mmlinattn.engine.preflight.predicting_part`.
+
+    Raises:
+        ValueError: For a tracker, whose predictions depend on earlier images.
+    """
+    if hasattr(model, 'tracker'):
+        raise ValueError(
+            f'{type(model).__name__} can not be exported, because its tracker keeps '
+            'objects of earlier images: export the backbone of its detector, with '
+            '--backbone-only'
+        )
+    return predicting_part(model)
+
+
+def what_else(model: Any, library: str) -> str:
+    """What a model predicts that is not drawn on photos, and what draws it; '' for
+    boxes, label maps and classes."""
+    if hasattr(model, 'tracker'):
+        return "videos, not photos: take mmdet's demo/mot_demo.py"
+    if library == 'mmpose':
+        return "keypoints, which are not drawn here: take mmpose's MMPoseInferencer"
+    return ''
 
 
 def learned_meta(checkpoint: dict) -> dict[str, Any]:
@@ -272,6 +323,9 @@ def predictions_of(sample: Any) -> dict[str, np.ndarray]:
             for name, key in INSTANCES.items()
             if key in instances
         }
+    if 'pred_panoptic_seg' in sample:
+        segments = np.asarray(sample.pred_panoptic_seg.sem_seg)[0]
+        return dict(label_map=segments.astype(np.int64) % OBJECTS)
     if 'pred_sem_seg' in sample:
         # one output for two classes gives floats
         return dict(label_map=np.asarray(sample.pred_sem_seg.data[0]).astype(np.int64))

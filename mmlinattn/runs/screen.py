@@ -89,10 +89,15 @@ def name_of_score(runner: Runner) -> str:
 
 
 def summary(
-    runner: Runner, cfg: Config, config: str, export_options: Sequence[str]
+    runner: Runner,
+    cfg: Config,
+    config: str,
+    export_options: Sequence[str],
+    draws: bool = True,
 ) -> list[str]:
     """Lines for the end of a training: what there is, and the next commands, with
-    options for export.py."""
+    options for export.py; without the command that ``draws`` predictions if none
+    does."""
     path, score = best_of(runner)
     scalars = runner.message_hub.log_scalars
     norms = scalars['train/grad_norm'].data[0] if 'train/grad_norm' in scalars else []
@@ -113,9 +118,11 @@ def summary(
     if path:
         model = [config, os.path.relpath(path)]
         look = [config, '--checkpoint', model[1], '--image', 'PHOTOS']
-        lines.update(
-            test=program.command('test', *model),
-            predict=program.command('predict', *look),
-            export=program.command('export', *model, *export_options),
-        )
+        if cfg.get('test_dataloader') is None:  # as of self-supervised models
+            lines.update(start=f'pretrained={model[1]!r} in another config')
+        else:
+            lines.update(test=program.command('test', *model))
+            if draws:
+                lines.update(predict=program.command('predict', *look))
+        lines.update(export=program.command('export', *model, *export_options))
     return [f'{f"{name}:":<11} {text}' for name, text in lines.items() if text]

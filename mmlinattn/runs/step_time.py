@@ -22,7 +22,7 @@ from mmengine.runner import Runner
 from torch import nn
 
 from mmlinattn.engine.preflight import build_model, core_of, error_in, maps_of
-from mmlinattn.utils import load_config
+from mmlinattn.utils import library_of, load_config
 from mmlinattn.utils.log import quiet
 from mmlinattn.weights import load_safely
 
@@ -84,7 +84,7 @@ class TimedModel:
         cfg.model = without_downloads(cfg.model)
         if variant.with_swin:
             cfg = swin_in_place(cfg)
-        self.scope = cfg.get('default_scope') or 'mmengine'
+        self.scope = library_of(cfg)
         torch.manual_seed(0)
         with error_in(cfg, variant.config):
             self.model: Any = build_model(cfg)

@@ -12,7 +12,9 @@ from torch import nn
 
 from mmlinattn.cli import parser as cli
 from mmlinattn.cli.run_arguments import note, run_options, warn
+from mmlinattn.parts import type_name
 from mmlinattn.utils import check_file
+from mmlinattn.utils.config import library_of
 
 from . import preparation as runs
 from .library_options import use_test_time_augmentation
@@ -95,7 +97,7 @@ def draw_predictions(cfg: Config, args: argparse.Namespace) -> None:
             f'config={args.config!r} does not have'
         )
     folder = str(args.show_dir.absolute())
-    kind = getattr(hook.type, '__name__', hook.type).rpartition('.')[2]
+    kind = type_name(hook)
     if kind == 'DetVisualizationHook':
         hook.update(draw=True, test_out_dir=folder)
     elif kind == 'SegVisualizationHook':
@@ -110,12 +112,12 @@ def save_predictions(cfg: Config, path: str) -> None:
     metrics = cfg.test_evaluator
     if not isinstance(metrics, (list, tuple)):
         metrics = [metrics]
-    if cfg.get('default_scope') == 'mmseg':
+    if library_of(cfg) == 'mmseg':
         metrics[0].output_dir = path
         return
     if not path.endswith(('.pkl', '.pickle')):
         raise ValueError(f'--out must be a .pkl or .pickle file, got {path!r}')
-    kind = 'mmdet.DumpDet' if cfg.get('default_scope') == 'mmdet' else 'Dump'
+    kind = 'mmdet.DumpDet' if library_of(cfg) == 'mmdet' else 'Dump'
     cfg.test_evaluator = [*metrics, dict(type=f'{kind}Results', out_file_path=path)]
 
 
@@ -145,7 +147,7 @@ def check_weights(cfg: Config, args: argparse.Namespace, model: nn.Module) -> No
 
 def test_classes(cfg: Config) -> list[str]:
     """Names of the classes of a config's test data, [] if only a run finds them."""
-    data, scope = runs.test_data(cfg), cfg.get('default_scope') or 'mmengine'
+    data, scope = runs.test_data(cfg), library_of(cfg)
     if 'type' not in data:
         return []
     classes = data.get('classes') or runs.dataset_meta(data, scope, {}).get('classes')
@@ -155,6 +157,7 @@ def test_classes(cfg: Config) -> list[str]:
 def prepare(args: argparse.Namespace) -> Config:
     """Prepares the config of the run, and checks its inputs."""
     cfg = runs.run_config(args)
+    runs.check_loop(cfg, args, 'test')
     check_file('checkpoint', args.checkpoint)
     cfg.load_from = args.checkpoint
     cli.check_free(args, *map(Path, filter(None, (args.show_dir, args.out))))

@@ -20,7 +20,8 @@ from mmlinattn.engine import (
     check_pretrained,
     find_checkpoint,
 )
-from mmlinattn.utils import check_file
+from mmlinattn.parts import type_name
+from mmlinattn.utils import check_file, library_of
 from mmlinattn.utils.files import drafts_of
 
 from . import preparation as runs
@@ -140,7 +141,7 @@ def choose_precision(cfg: Config, amp: bool) -> None:
     if amp:
         wrapper['type'] = 'AmpOptimWrapper'
         wrapper.setdefault('loss_scale', 'dynamic')
-    if wrapper.get('type') == 'AmpOptimWrapper' and get_device() == 'cpu':
+    if type_name(wrapper) == 'AmpOptimWrapper' and get_device() == 'cpu':
         warn('mixed precision needs a GPU, and there is none: float32 is used')
         wrapper['type'] = 'OptimWrapper'
         for option in ('dtype', 'loss_scale', 'use_fsdp'):
@@ -234,6 +235,7 @@ def prepare(args: argparse.Namespace) -> tuple[Config, Any]:
             f'new-config did not end for {args.config}: the config and its data are '
             'those from before'
         )
+    runs.check_loop(cfg, args, 'train')
     choose_precision(cfg, args.amp)
     if args.auto_scale_lr:
         if 'base_batch_size' not in cfg.get('auto_scale_lr', {}):
@@ -303,6 +305,7 @@ def run(cfg: Config, comparison: Any, args: argparse.Namespace) -> Trained:
             runner.train()
     if not is_first_process():
         return Trained(None, Path(cfg.work_dir), [])
-    lines = summary(runner, cfg, args.config, runs.export_options(cfg))
+    draws = not runs.what_else(runner.model, library_of(cfg))
+    lines = summary(runner, cfg, args.config, runs.export_options(cfg), draws)
     path, _ = best_of(runner)
     return Trained(Path(path) if path else None, Path(cfg.work_dir), lines)

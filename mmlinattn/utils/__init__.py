@@ -4,9 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .config import check_file, load_config, register_config_scopes
+    from .config import check_file, library_of, load_config, register_config_scopes
 
-__all__ = ['check_file', 'load_config', 'register_config_scopes']
+__all__ = ['check_file', 'library_of', 'load_config', 'register_config_scopes']
 
 
 def __getattr__(name: str) -> Any:

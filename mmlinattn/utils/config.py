@@ -18,6 +18,8 @@ from mmengine.config.utils import MODULE2PACKAGE  # noqa: E402
 from mmengine.utils import get_installed_path  # noqa: E402
 
 SCOPE = 'mmlinattn'
+# libraries with models of their own
+LIBRARIES = ('mmaction', 'mmdet', 'mmpose', 'mmpretrain', 'mmrotate', 'mmseg')
 # keys that MMEngine and the tools read, besides the arguments of a runner
 OPTIONAL_KEYS = (
     'activation_checkpointing',
@@ -165,6 +167,18 @@ def _drop_scope(node: Any) -> None:
         return
     for child in node:
         _drop_scope(child)
+
+
+def library_of(cfg: Config) -> str:
+    """The library that a config is for: its default scope or, without one, as in
+    configs of classes, the library of its model's class; 'mmengine' for none."""
+    scope = cfg.get('default_scope') or 'mmengine'
+    if scope != 'mmengine' or not isinstance(cfg.get('model'), dict):
+        return scope
+    kind = cfg.model.get('type')
+    bases = [base.__module__ for base in getattr(kind, '__mro__', ())] or [str(kind)]
+    packages = [name.partition('.')[0] for name in bases]
+    return next((name for name in packages if name in LIBRARIES), scope)
 
 
 def check_file(name: str, path: str) -> None:

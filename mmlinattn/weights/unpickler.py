@@ -36,7 +36,7 @@ ALLOWED = {
     *(
         f'{module}.{name}'
         for module in ('builtins', '__builtin__')
-        for name in ('bytearray', 'complex', 'frozenset', 'set', 'slice')
+        for name in ('bytearray', 'bytes', 'complex', 'frozenset', 'set', 'slice')
     ),
     # the milestones of a schedule
     'collections.Counter',

@@ -51,7 +51,8 @@ def test_summary(tmp_path, monkeypatch, best):
         hooks=[CheckpointHook(save_best='coco/mAP', rule='greater')],
         message_hub=Namespace(runtime_info=told, log_scalars=scalars),
     )
-    found = screen.summary(runner, {}, 'a b.py', ['--whole'])
+    cfg = dict(test_dataloader={})
+    found = screen.summary(runner, cfg, 'a b.py', ['--whole'])
     lines = dict(line.split(': ', 1) for line in found)
     name = 'best' if best else 'epoch_2'
     assert lines['checkpoint'].strip() == f'my work/{name}.pth'
@@ -64,4 +65,8 @@ def test_summary(tmp_path, monkeypatch, best):
     python, tool, *words = shlex.split(lines['test'])
     assert python == sys.executable and words == ['a b.py', f'my work/{name}.pth']
     assert (ROOT / 'tools/test.py').samefile(tool)
-    assert lines['export'].endswith(' --whole')
+    assert lines['export'].endswith(' --whole') and 'start' not in lines
+    without = screen.summary(runner, cfg, 'a b.py', [], draws=False)
+    assert not [x for x in without if x.startswith('predict')]
+    untested = [x.split(':')[0] for x in screen.summary(runner, {}, 'a b.py', [])]
+    assert untested[-2:] == ['start', 'export']

@@ -11,6 +11,8 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor, nn
 
+from mmlinattn.parts import type_name
+
 # Options of the steps of a test pipeline; None stands for steps that never change
 # images.
 _STEPS: dict[str, Any] = {
@@ -61,7 +63,7 @@ class Preparation(nn.Module):
         super().__init__()
         self.steps = []
         for step in pipeline:
-            name = getattr(step['type'], '__name__', step['type']).rpartition('.')[2]
+            name = type_name(step)
             _check_step(name, step)
             if name in ('Resize', 'ResizeEdge', 'CenterCrop'):
                 self.steps.append((name, step))

@@ -91,6 +91,9 @@ _KNOWN = {
     'roi_head.mask_head': _Part('FCNMaskHead', ('_predict_by_feat_single',)),
 }
 
+# a classifier's head that gives each class a probability of its own
+_MULTI_LABEL = _Part('MultiLabelClsHead', ('predict', '_get_predictions'))
+
 
 class WholeModel(ExportedModel):
     """An image of 8-bit integers to predictions in its own pixels.
@@ -103,7 +106,7 @@ class WholeModel(ExportedModel):
       best first, and from a mask head ``masks`` (N, h, w), the probabilities of the
       object in h x w cells of its box,
     - segmentors: ``label_map`` (H, W), int32,
-    - classifiers: ``scores`` (K,).
+    - classifiers: ``scores`` (K,), of several labels a probability for each class.
 
     Args:
         model (nn.Module): A detector, segmentor or classifier. It is copied.
@@ -134,7 +137,12 @@ class WholeModel(ExportedModel):
                 part = attrgetter(path)(model)
             except AttributeError:
                 continue
-            if part is not None and not known.predicts_like(part):
+            is_multi_label = path == 'head' and _MULTI_LABEL.predicts_like(part)
+            if (
+                part is not None
+                and not is_multi_label
+                and not known.predicts_like(part)
+            ):
                 raise ValueError(
                     f'{path}={type(part).__name__} can not be exported whole: it must '
                     f'predict like {known.describe()}'
@@ -167,7 +175,9 @@ class WholeModel(ExportedModel):
             return
         maps = features(model, photo)
         if hasattr(model, 'head'):
-            yield 'scores', model.head(maps).softmax(-1)[0]
+            logits = model.head(maps)[0]
+            is_multi_label = _MULTI_LABEL.predicts_like(model.head)
+            yield 'scores', logits.sigmoid() if is_multi_label else logits.softmax(-1)
             return
         if hasattr(model, 'roi_head'):
             boxes = two_stages(model, maps, photo)
@@ -327,7 +337,7 @@ def features(model: Any, photo: Photo) -> Sequence[Tensor]:
         right: Any
         below, right = (whole - torch._shape_as_tensor(out)[2:]).unbind()
         maps.append(nnf.pad(out, (0, right, 0, below)))
-    return model.neck(maps) if model.with_neck else maps
+    return model.neck(tuple(maps)) if model.with_neck else maps
 
 
 def _decode(model: Any, maps: Sequence[Tensor], pixels: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.linalg import LinAlgError
 
 from mmlinattn.engine.resume import find_checkpoint
+from mmlinattn.parts import type_name
 from mmlinattn.registry import HOOKS
 
 # Losses in a row that are not finite while weights are, as in mixed precision.
@@ -198,7 +199,7 @@ def advice(cfg: Any, path: Optional[str]) -> str:
     schedule = cfg.get('param_scheduler') or ()
     if 'LinearLR' not in str(schedule):
         parts.append('a warm-up (LinearLR in param_scheduler)')
-    if str(wrapper.get('type', '')).rpartition('.')[2] == 'AmpOptimWrapper':
+    if type_name(wrapper) == 'AmpOptimWrapper':
         parts.append('float32 in place of mixed precision')
     text = ', '.join(parts)
     if path:

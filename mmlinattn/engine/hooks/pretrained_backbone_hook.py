@@ -4,12 +4,13 @@ from collections.abc import Callable
 from typing import Any, Optional
 
 from mmengine.hooks import Hook
-from mmengine.model import PretrainedInit, is_model_wrapper
+from mmengine.model import is_model_wrapper
 from mmengine.optim import OptimWrapper
 from mmengine.runner import find_latest_checkpoint
 from torch import nn
 
 from mmlinattn.models.backbones.base import BaseBackbone
+from mmlinattn.models.layers.initialization import is_pretrained
 from mmlinattn.registry import HOOKS
 from mmlinattn.weights.pretrained import Comparison, compare
 
@@ -124,7 +125,7 @@ def other_start(model: nn.Module, load_from: Optional[str]) -> Optional[str]:
     for module in (*backbones_of(model), model):
         init_cfgs = getattr(module, 'init_cfg', None) or []
         init_cfgs = [init_cfgs] if isinstance(init_cfgs, dict) else init_cfgs
-        if any(cfg.get('type') in ('Pretrained', PretrainedInit) for cfg in init_cfgs):
+        if any(map(is_pretrained, init_cfgs)):
             return 'model.init_cfg' if module is model else 'model.backbone.init_cfg'
     return None
 

@@ -1,6 +1,13 @@
 """Checks before a run that MMEngine makes late or not at all: model, data, labels."""
 
-from .building import LIBRARY_ERRORS, build_model, check_strides, core_of, error_in
+from .building import (
+    LIBRARY_ERRORS,
+    build_model,
+    check_strides,
+    core_of,
+    error_in,
+    predicting_part,
+)
 from .files import read_photos
 from .inherited import check_inherited
 from .labels import check_data, find_head
@@ -22,5 +29,6 @@ __all__ = [
     'find_head',
     'maps_of',
     'parts_of',
+    'predicting_part',
     'read_photos',
 ]

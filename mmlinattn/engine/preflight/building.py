@@ -42,7 +42,7 @@ def error_in(cfg: Config, key: str) -> Iterator[None]:
     """Builds in a config's scope, without the libraries' prints, and puts a key of the
     config before their errors, or the likely name of what is misspelled; a fault of
     ours stays as it is."""
-    name = cfg.get('default_scope') or 'mmengine'
+    name = cfg.get('default_scope', 'mmengine')  # as a runner's
     scope = DefaultScope.overwrite_default_scope(name)
     try:
         with quiet(), redirect_stdout(io.StringIO()), scope:
@@ -91,6 +91,15 @@ def core_of(model: Any) -> Any:
             if isinstance(getattr(part, 'backbone', None), nn.Module):
                 return part
     return model
+
+
+def predicting_part(model: Any) -> Any:
+    """The model that predicts a photo: of a student and a teacher the one that their
+    options name, the detector of a tracker; otherwise the model."""
+    options = getattr(model, 'semi_test_cfg', None)
+    if options is None:
+        return core_of(model)
+    return getattr(model, options.get('predict_on', 'teacher'), model)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from .objects import check_objects
 from .outlines import check_outlines
 from .photos import check_channels_of, check_smallest, check_windows
 from .samples import all_labels, first_sample, labels_of, parts_of, read_first
+from .trackers import check_tracker
 
 
 def check_data(
@@ -28,6 +29,7 @@ def check_data(
         ValueError: If the sample can't be read, or the labels do not fit.
     """
     key, core = f'{name}_dataloader', core_of(model)
+    check_tracker(cfg, name, model)
     with error_in(cfg, key), named_classes(cfg[key]):
         dataset, sample = first_sample(cfg[key], lambda text: warn(f'{key}, {text}'))
     parts = parts_of(dataset)

@@ -191,7 +191,7 @@ def refuse_swallowed(cfg: Config, key: str, hook: Any) -> None:
     """
     if not isinstance(hook, dict) or cfg.get('runner_type', 'Runner') != 'Runner':
         return
-    with DefaultScope.overwrite_default_scope(cfg.get('default_scope') or 'mmengine'):
+    with DefaultScope.overwrite_default_scope(cfg.get('default_scope', 'mmengine')):
         kind = find(HOOKS, hook.get('type'))
     if not isinstance(kind, type) or not issubclass(kind, CheckpointHook):
         return

@@ -30,7 +30,7 @@ def build_norm(norm_cfg: Optional[dict], channels: int) -> nn.Module:
     """A norm layer for maps; ``type='LN'`` normalizes each position's channels."""
     if norm_cfg is None:
         return nn.Identity()
-    if norm_cfg['type'] in ('LN', 'LayerNorm'):
+    if parts.type_name(norm_cfg) in ('LN', 'LayerNorm'):
         return LayerNorm2d(channels, eps=norm_cfg.get('eps', 1e-5))
     return parts.build_norm(norm_cfg, channels)
 

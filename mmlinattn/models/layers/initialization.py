@@ -15,6 +15,8 @@ from typing import Any, Callable, Union
 import torch
 from torch import Tensor, nn
 
+from mmlinattn.parts import type_name
+
 InitConfig = Union[Mapping[str, Any], list[Mapping[str, Any]], None]
 
 
@@ -60,8 +62,7 @@ def entries_of(init_cfg: InitConfig) -> list[Any]:
 def is_pretrained(entry: Mapping[str, Any]) -> bool:
     """Whether an entry of ``init_cfg`` names weights; its type may be MMEngine's
     class."""
-    kind = entry['type']
-    return kind == 'Pretrained' or getattr(kind, '__name__', '') == 'PretrainedInit'
+    return type_name(entry) in ('Pretrained', 'PretrainedInit')
 
 
 def initialize(
