@@ -33,6 +33,7 @@ class PublicModel(NamedTuple):
         data (str): What it was trained on: 'coco', 'ade20k', 'cityscapes' or
             'imagenet'.
         parameters (int): Their number, of the whole model.
+        flops (int): Multiply-accumulates of an image of the data, 0 if not counted.
         license (str): Of the repository that publishes the weights, '' for none.
         scores (dict[str, float]): The authors' results on the data, in percent, by
             metric.
@@ -44,6 +45,7 @@ class PublicModel(NamedTuple):
     task: str
     data: str
     parameters: int
+    flops: int
     license: str
     scores: dict[str, float]
     address: str
@@ -130,6 +132,7 @@ def _model(entry: dict[str, str], licenses: dict[str, str]) -> PublicModel:
         task=task,
         data=data,
         parameters=int(entry['Parameters']),
+        flops=int(entry.get('FLOPs', 0)),
         license=license_of(entry['Weights'], licenses),
         scores=scores,
         address=entry['Weights'],

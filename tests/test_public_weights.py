@@ -26,6 +26,7 @@ def test_lines_say_what_yaml_says():
         scores = {name: x for metrics in results for name, x in metrics.items()}
         assert model.config == entry['Config'] and (ROOT / model.config).is_file()
         assert model.parameters == meta['Parameters']
+        assert model.flops == meta.get('FLOPs', 0)
         assert model.address == entry['Weights']
         assert public_weights.DATA[meta['Training Data']][0] == model.data
         found = {public_weights.METRICS[name]: x for name, x in scores.items()}
