@@ -135,6 +135,9 @@ def test_every_method(new_config, monkeypatch, task, method, backbone):
     model = load_config('base.py').model
     if task == 'seg':
         model.data_preprocessor.size = (128, 171)
+    has_weights = cfg.get('load_from') or cfg.pretrained
+    if has_weights and model.backbone.get('norm_cfg'):  # in small batches
+        assert cfg.model.backbone.pop('norm_eval') is True
     text = repr(model.to_dict())
     for key in ('num_classes', 'num_things_classes'):
         text = text.replace(f"'{key}': {KINDS[task]}", f"'{key}': {num}")
@@ -195,11 +198,12 @@ def test_what_it_chooses(new_config, monkeypatch):
     warmup, cosine = cfg.param_scheduler
     assert warmup.end == 10 and 'end' not in cosine  # that of the training
     assert cfg.optim_wrapper.optimizer.lr == pytest.approx(4e-4 * (2 / 16) ** 0.5, 0.05)
-    cfg, out = new_config('voc', '--overwrite')
+    cfg, out = new_config('voc', '--overwrite', '--backbone', 'swin-t-elfatt')
     assert cfg.pretrained.endswith('swin_tiny_patch4_window7_224.pth')
-    assert cfg.model.type == 'RetinaNet'
+    assert cfg.model.type == 'RetinaNet' and cfg.get('load_from') is None
     shutil.rmtree('my')
-    cfg, _ = new_config('classes', '--overwrite')
+    options = ['--overwrite', '--backbone', 'swin-t-elfatt']
+    cfg, _ = new_config('classes', *options)
     assert cfg.pretrained.endswith('swin_tiny_patch4_window7_224.pth')
 
 
