@@ -43,6 +43,7 @@ from mmlinattn.own_config import (
     put_in_place,
 )
 from mmlinattn.own_data import Note, Options, OwnData
+from mmlinattn.utils import load_config
 
 CLASSES = 60  # in the table on the screen
 
@@ -92,6 +93,8 @@ def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     add('--attn-scale', action='store_true', help=text)
     text = 'add FeatScale to the backbone; it starts with the same outputs'
     add('--feat-scale', action='store_true', help=text)
+    text = 'do not measure how long a training takes here'
+    add('--no-estimate', action='store_true', help=text)
     cli.add_overwrite(parser)
     return parser.parse_args(argv)
 
@@ -114,6 +117,14 @@ def report(data: OwnData, notes: Iterable[Note]) -> None:
     print(f'{len(data.classes)} classes: {", ".join(data.classes)}')
     for note in notes:
         print(f'{program.name()}: {note}')
+
+
+def print_estimate(out: Path) -> None:
+    """Prints what the training of a config takes on this machine."""
+    # when it is needed: it imports the libraries
+    from mmlinattn.runs.estimate import estimate_line
+
+    print(f'{program.name()}: {estimate_line(load_config(str(out)))}')
 
 
 def print_command(out: Path, devices: Devices) -> None:
@@ -144,4 +155,7 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
 
             show(data, args.show)
     print(f'{program.name()}: {config.source[3:].partition(";")[0]}')
+    if not args.no_estimate:
+        with cli.errors_in_one_line(ImportError):
+            print_estimate(out)
     print_command(out, devices)

@@ -24,6 +24,7 @@ from mmlinattn.utils import check_file
 from mmlinattn.utils.files import drafts_of
 
 from . import preparation as runs
+from .estimate import TimeLeft
 from .resume_report import ResumeReport
 from .schedules import ScheduleReport
 from .screen import best_of, summary
@@ -283,6 +284,8 @@ def add_reports(cfg: Config, runner: Any, args: argparse.Namespace) -> None:
     if not hasattr(runner, 'register_hook'):
         return
     runner.register_hook(EarlierBest(note, warn))
+    if is_first_process():
+        runner.register_hook(TimeLeft(note))
     if cfg.get('resume'):
         runner.register_hook(ResumeReport(note, warn))
     else:

@@ -118,7 +118,8 @@ def test_a_config_for_many_objects(outlines, memory, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Devices, 'find', lambda: Devices(1, memory))
     write_objects(Path('my'), 250, outlines)
-    tool.main(['--data', 'my', '--task', 'det', '--out', 'mine.py', '--epochs', '9'])
+    argv = ['--data', 'my', '--task', 'det', '--out', 'mine.py', '--no-estimate']
+    tool.main([*argv, '--epochs', '9'])
     cfg = load_config('mine.py', warn=pytest.fail)
     found = cfg.model.test_cfg
     boxes = cfg.val_evaluator

@@ -67,6 +67,7 @@ def written(tmp_path, monkeypatch):
 
     def write(*options):
         argv = ['--data', 'my', '--task', 'det', '--out', 'mine.py', '--overwrite']
+        argv.append('--no-estimate')
         new_config.main([*argv, '--backbone', 'swin-t-local', *options])
         return load_config('mine.py', warn=pytest.fail)
 
