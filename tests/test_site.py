@@ -40,7 +40,7 @@ def pages_of(entry):
 
 
 def test_pages_for_users_are_short():
-    """They have at most 12,500 words, without rows of models and of weights."""
+    """They have at most 12,900 words, without rows of models and of weights."""
     levels = read_levels()
     assert list(levels) == ['Home', *FOR_USERS, 'Research notes']
     words = 0
@@ -50,7 +50,7 @@ def test_pages_for_users_are_short():
         if page in ('model_zoo.md', 'weights.md'):
             text = re.sub(r'^\|.*$', '', text, flags=re.M)
         words += len(text.split())
-    assert words <= 12_500
+    assert words <= 12_900
 
 
 def test_every_page_is_in_the_navigation():

@@ -114,6 +114,7 @@ def make_config(
             start=beginning.source(),
             model='\n'.join([model.source, *changes]),
             rate=beginning.rate(),
+            warmup=beginning.warmup(),
             factors=beginning.factors(),
             limits=limits.lines(base.cfg.model),
             score=limits.score,
