@@ -47,18 +47,3 @@ def find_folder() -> Path:
     raise FileNotFoundError(
         f'{package}/.mim/model-index.yml: there is no such file; install mmlinattn'
     )
-
-
-def read_addresses(folder: Path) -> dict[str, str]:
-    """Addresses of public weights by the models' names, from the lines of the
-    metafiles: all of their YAML would take a second, and a library."""
-    addresses, name = {}, ''
-    index = (folder / 'model-index.yml').read_text('utf-8').splitlines()
-    for path in (line.strip(' -') for line in index if line.endswith('.yml')):
-        for line in (folder / path).read_text('utf-8').splitlines():
-            key, _, value = line.strip(' -').partition(': ')
-            if key == 'Name':
-                name = value
-            elif key == 'Weights':
-                addresses[name] = value
-    return addresses

@@ -28,6 +28,7 @@ from . import hub, models
 from .functional import to_map, to_tokens
 from .functional.tracing import ceil_div
 from .parts import build_model
+from .public_weights import read_models
 from .timm_names import FAMILIES, MODELS, family_of
 from .utils.log import quiet
 from .weights import load_pretrained
@@ -361,7 +362,7 @@ def weights_of(config: str) -> Optional[str]:
     return next((_addresses[name] for name in names if name in _addresses), None)
 
 
-_addresses = hub.read_addresses(hub.find_folder())
+_addresses = {x.name: x.address for x in read_models(hub.find_folder())}
 default_cfgs = generate_default_cfgs(
     {name: describe(name, weights_of(config)) for name, (config, _) in MODELS.items()}
 )

@@ -128,12 +128,6 @@ def test_weights_fit(name, tmp_path):
     load_checkpoint(ours, path, map_location='meta', strict=True)
 
 
-def test_addresses_by_lines():
-    """The quick reader of metafiles finds what YAML's finds."""
-    expected = {name: ENTRIES[name]['Weights'] for name in WITH_WEIGHTS}
-    assert hub.read_addresses(ROOT) == expected
-
-
 def test_addresses_are_the_libraries(registered):
     """Another library's file has the same path in that library."""
     for name, config in THEIRS.items():

@@ -36,20 +36,7 @@ COUNTS = (
     ('GFLOPs (paper)', 1e9, 'FLOPs', 'flops'),
 )
 # Licences of the repositories that publish weights, by a part of their addresses.
-LICENCES = {
-    'SwinTransformer/storage/': 'MIT',
-    'openmmlab.com/': 'Apache-2.0',
-    'fbaipublicfiles.com/deit/': 'Apache-2.0',
-    'peihaowang/': 'MIT',
-    'mlla_': 'MIT',
-    'vittt_': 'MIT',
-    'YuhengSSS/VSSD/': 'none',
-    'han-cai/efficientvit-': 'Apache-2.0',
-    'aldjalkdf/RAVLT/': 'none',  # github.com/qhfan/RALA has none either
-    'agent_': 'none',
-    'flatten_': 'none',
-    'inline_': 'none',
-}
+LICENCES = yaml.safe_load((ROOT / 'configs/licenses.yml').read_bytes())
 WEIGHTS = Path('docs/weights.md')
 FILES = re.compile(r'(<!-- files -->\n).*?(<!-- end of files -->)', re.S)
 ZOO = Path('docs/model_zoo.md')

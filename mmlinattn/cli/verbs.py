@@ -67,6 +67,12 @@ VERBS = {
         'convert a checkpoint of official code',
         'auto SOFT_Tiny.pth soft-t.pth',
     ),
+    'weights': Verb(
+        'weights',
+        'misc/weights.py',
+        'list models with public weights, or download one',
+        '--task det --license any',
+    ),
     'shapes': Verb(
         'make_shapes',
         'dataset_converters/make_shapes.py',

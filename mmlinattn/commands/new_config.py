@@ -33,6 +33,7 @@ from rich.table import Table
 from mmlinattn.cli import parser as cli
 from mmlinattn.cli import program
 from mmlinattn.own_config import (
+    NAMES,
     TASKS,
     Choices,
     Devices,
@@ -42,6 +43,7 @@ from mmlinattn.own_config import (
     put_in_place,
 )
 from mmlinattn.own_data import Note, Options, OwnData
+from mmlinattn.utils import load_config
 
 CLASSES = 60  # in the table on the screen
 
@@ -51,9 +53,17 @@ def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     add = parser.add_argument
     add('--data', type=Path, required=True, help='folder of photos and annotations')
     add('--task', choices=TASKS, required=True, help='objects, areas or whole photos')
-    text = 'its name in our configs (default: %(default)s, which has public weights)'
-    add('--backbone', default='swin-t-elfatt', help=text)
-    text = 'method, its name in our configs (default: chosen by the annotations)'
+    text = f"whole model to start from: one that learned {', '.join(NAMES)}, 'none', a "
+    text += (
+        "name in 'mmlinattn weights', or the path or address of weights (default: a "
+    )
+    text += 'public model under a license, by task, devices and photos)'
+    add('--start', metavar='WHAT', help=text)
+    text = 'its name in our configs (default: that of --start)'
+    add('--backbone', help=text)
+    text = (
+        'method, its name in our configs (default: that of --start, or by annotations)'
+    )
     add('--detector', metavar='METHOD', help=text)
     add('--out', type=cli.output_file, required=True, help='config to write, NAME.py')
     text = 'classes in the order of labels (default: those in the annotations)'
@@ -77,8 +87,14 @@ def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     add('--colors', nargs='+', metavar='NAME=R,G,B', help=text)
     text = 'passes over the photos (default: depends on their number)'
     add('--epochs', type=cli.number(int, 1, 10**6), help=text)
-    text = "weights of the backbone, or 'none' (default: public ones, if any)"
+    text = "weights of the backbone alone, or 'none' (default: see --start)"
     add('--pretrained', metavar='PATH', help=text)
+    text = 'add AttnScale to the backbone; it starts with the same outputs'
+    add('--attn-scale', action='store_true', help=text)
+    text = 'add FeatScale to the backbone; it starts with the same outputs'
+    add('--feat-scale', action='store_true', help=text)
+    text = 'do not measure how long a training takes here'
+    add('--no-estimate', action='store_true', help=text)
     cli.add_overwrite(parser)
     return parser.parse_args(argv)
 
@@ -101,6 +117,14 @@ def report(data: OwnData, notes: Iterable[Note]) -> None:
     print(f'{len(data.classes)} classes: {", ".join(data.classes)}')
     for note in notes:
         print(f'{program.name()}: {note}')
+
+
+def print_estimate(out: Path) -> None:
+    """Prints what the training of a config takes on this machine."""
+    # when it is needed: it imports the libraries
+    from mmlinattn.runs.estimate import estimate_line
+
+    print(f'{program.name()}: {estimate_line(load_config(str(out)))}')
 
 
 def print_command(out: Path, devices: Devices) -> None:
@@ -131,4 +155,7 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
 
             show(data, args.show)
     print(f'{program.name()}: {config.source[3:].partition(";")[0]}')
+    if not args.no_estimate:
+        with cli.errors_in_one_line(ImportError):
+            print_estimate(out)
     print_command(out, devices)

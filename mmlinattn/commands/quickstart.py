@@ -81,7 +81,7 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     numbers = ('--num-train', 160, '--num-val', 48)
     run('Data', 'shapes', *shapes, *numbers)
     model = ('--task', 'det', '--backbone', 'softpp-t', '--epochs', epochs)
-    files = ('--overwrite', '--out', config, '--data', data)
+    files = ('--no-estimate', '--overwrite', '--out', config, '--data', data)
     run('Config', 'new-config', *model, *files)
     settings = [*SIMPLE, f'train_cfg.val_interval={epochs}', *args.cfg_options]
     options = ('--cfg-options', *settings)

@@ -1,4 +1,5 @@
 from .hooks.atomic_checkpoint_hook import AtomicCheckpointHook
+from .hooks.class_rows_hook import ClassRowsHook
 from .hooks.divergence_hook import DivergenceError, DivergenceHook
 from .hooks.mesa_hook import MESAHook
 from .hooks.pretrained_backbone_hook import PretrainedBackboneHook, check_pretrained
@@ -17,6 +18,7 @@ from .resume import find_checkpoint
 
 __all__ = [
     'AtomicCheckpointHook',
+    'ClassRowsHook',
     'DivergenceError',
     'DivergenceHook',
     'LayerDecayOptimWrapperConstructor',

@@ -12,6 +12,11 @@ from mmlinattn.utils import load_config
 
 from .tasks import TASKS
 
+# detectors of boxes, whose configs are those of detectors with masks
+WITHOUT_MASKS = {'faster-rcnn': 'mask-rcnn', 'cascade-rcnn': 'cascade-mask-rcnn'}
+TYPES = {'faster-rcnn': 'FasterRCNN', 'cascade-rcnn': 'CascadeRCNN'}
+# classes of the data sets that configs end with, besides those of the tasks
+CITYSCAPES = '_cityscapes-768x768', 19
 # paths by method and backbone
 Bases = dict[tuple[str, str], Path]
 
@@ -33,7 +38,23 @@ class Base:
     @property
     def learns_masks(self) -> bool:
         """True for a detector that needs outlines."""
+        if self.method in WITHOUT_MASKS:
+            return False
         return 'segm' in self.cfg.val_evaluator.metric
+
+    @property
+    def model(self) -> dict[str, Any]:
+        """The config of its model, of a detector of boxes without heads for masks."""
+        model = dict(self.cfg.model)
+        if self.method in WITHOUT_MASKS:
+            roi_head = model['roi_head'].items()
+            model['roi_head'] = {k: x for k, x in roi_head if 'mask' not in k}
+        return model
+
+    def num_classes(self, task: str) -> int:
+        """Classes of the config."""
+        ending, num = CITYSCAPES
+        return num if self.path.stem.endswith(ending) else TASKS[task].num_classes
 
 
 def find_bases(task: str) -> Bases:
@@ -45,6 +66,12 @@ def find_bases(task: str) -> Bases:
         # a classifier's name has no method
         key = ('classifier', words[0]) if task == 'cls' else (words[0], words[1])
         bases.setdefault(key, path)
+    for boxes, masks in WITHOUT_MASKS.items() if task == 'det' else ():
+        bases.update(
+            ((boxes, backbone), path)
+            for (method, backbone), path in list(bases.items())
+            if method == masks
+        )
     return bases
 
 
@@ -53,8 +80,11 @@ def _preference(path: Path) -> Any:
     return '1x' not in path.stem, len(path.stem), path
 
 
-def choose_base(task: str, method: str, backbone: str, has_masks: bool) -> Base:
-    """The config of a method and a backbone.
+def choose_base(
+    task: str, method: str, backbone: str, has_masks: bool, own: Optional[str] = None
+) -> Base:
+    """The config of a method and a backbone, or ``own`` one, of a model that learned
+    other data than our configs of the task.
 
     Raises:
         ValueError: If there is none, or the data lack the outlines that it needs, or
@@ -64,7 +94,7 @@ def choose_base(task: str, method: str, backbone: str, has_masks: bool) -> Base:
         text = '--task rot needs MMRotate, which docs/use/mmrotate.md tells to install'
         raise ValueError(text)
     bases = find_bases(task)
-    path = bases.get((method, backbone))
+    path = find_folder() / own if own else bases.get((method, backbone))
     if path is None:
         raise ValueError(
             f'no config has --detector {method} and --backbone {backbone}; there are '
@@ -72,7 +102,9 @@ def choose_base(task: str, method: str, backbone: str, has_masks: bool) -> Base:
         )
     base = Base(method, backbone, path, load_config(str(path)))
     if task == 'det' and base.learns_masks and not has_masks:
-        raise ValueError(f'--detector {method} needs outlines, found only boxes')
+        simple = [boxes for boxes, masks in WITHOUT_MASKS.items() if masks == method]
+        hint = f': --detector {simple[0]} learns boxes' if simple else ''
+        raise ValueError(f'--detector {method} needs outlines, found only boxes{hint}')
     return base
 
 
@@ -80,21 +112,3 @@ def _near_names(bases: Bases, method: str, backbone: str) -> list[str]:
     """Methods with backbones where one of both is as wished, or else all methods."""
     near = [' '.join(key) for key in sorted(bases) if {*key} & {method, backbone}]
     return near or sorted({other for other, _ in bases})
-
-
-def find_pretrained(task: str, base: Base, wish: Optional[str]) -> Optional[str]:
-    """Weights to start from: those of a wish, those of the base config, or those of
-    another task's with the same backbone; None for none, also if the wish is 'none'."""
-    pretrained = wish or base.cfg.get('pretrained')
-    if not pretrained and task == 'cls':
-        pretrained = _pretrained_of_others(base.backbone)
-    return None if pretrained == 'none' else pretrained
-
-
-def _pretrained_of_others(backbone: str) -> Optional[str]:
-    """Weights of the backbone in the config of a detector, or else of a segmentor."""
-    for task in ('det', 'seg'):
-        for (_, name), path in find_bases(task).items():
-            if name == backbone:
-                return load_config(str(path)).get('pretrained')
-    return None

@@ -13,7 +13,8 @@ class Task:
         method (str): The default one.
         longest (int): The long side of a photo, in pixels.
         shortest (int): The short side.
-        fast_backbone (str): The one for training without a GPU.
+        backbone (str): The default one, if no model with public weights suits.
+        fast_backbone (str): The one for training without a GPU and without weights.
         is_square (bool): Photos are cut to squares.
         megapixels_on_cpu (float): In a batch.
         megapixels_per_gb (float): In a batch, for each GB of a GPU.
@@ -25,6 +26,7 @@ class Task:
     method: str
     longest: int
     shortest: int
+    backbone: str = 'swin-t-elfatt'
     fast_backbone: str = 'softpp-micro-linear'
     is_square: bool = False
     megapixels_on_cpu: float = 0.7

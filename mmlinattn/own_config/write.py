@@ -9,11 +9,10 @@ from pathlib import Path
 from string import Template
 from typing import Any, Optional
 
-import torch
-
 from mmlinattn.own_data import OBJECT_TASKS, Note, OwnData, parse_colors
 
-from .bases import Base, choose_base, find_pretrained
+from .bases import TYPES, Base, choose_base
+from .devices import Devices
 from .heads import NARROW, WIDE, HeadSource
 from .photo_limits import ObjectLimits
 from .sizes import (
@@ -25,47 +24,36 @@ from .sizes import (
     reduced_notes,
     small_object_notes,
 )
-from .tasks import TASKS
+from .starting import Beginning, starting_notes
+from .starts import Start, Wish, choose_start
 
 TEMPLATES = Path(__file__).with_name('templates')
 ITERATIONS = 4000
 FEWEST_EPOCHS, MOST_EPOCHS = 12, 100
+SMALL_BATCH = 8  # of all devices, for statistics of BatchNorm
 
 
 @dataclass(frozen=True)
 class Choices:
     """The options that choose what is trained; None for a default."""
 
-    backbone: str = 'swin-t-elfatt'
+    backbone: Optional[str] = None
     detector: Optional[str] = None
     pretrained: Optional[str] = None
     epochs: Optional[int] = None
+    start: Optional[str] = None
+    attn_scale: bool = False
+    feat_scale: bool = False
+
+    @property
+    def wish(self) -> Wish:
+        """What a training is to start from."""
+        return Wish(self.start, self.backbone, self.detector, self.pretrained)
 
     @classmethod
     def from_args(cls, args: argparse.Namespace) -> 'Choices':
         """The options among those of a command."""
         return cls(**{name: getattr(args, name) for name in cls.__dataclass_fields__})
-
-
-@dataclass(frozen=True)
-class Devices:
-    """What trains: GPUs and the GB of one of them, or a CPU with 0 GB."""
-
-    number: int
-    memory: float
-
-    @property
-    def are_gpus(self) -> bool:
-        """Whether there is a GPU."""
-        return self.memory > 0
-
-    @classmethod
-    def find(cls) -> 'Devices':
-        """The GPUs of this machine, or its CPU."""
-        if not torch.cuda.is_available():
-            return cls(number=1, memory=0)
-        memory = torch.cuda.get_device_properties(0).total_memory
-        return cls(number=torch.cuda.device_count(), memory=memory / 2**30)
 
 
 @dataclass(frozen=True)
@@ -101,15 +89,17 @@ def make_config(
             few for a batch, or nothing is left of one that is resized.
     """
     task = data.folder.options.task
-    method = choices.detector or ('mask-rcnn' if data.has_masks else TASKS[task].method)
-    base = choose_base(task, method, choices.backbone, data.has_masks)
-    pretrained = find_pretrained(task, base, choices.pretrained)
-    model = choose_model(task, base, devices)
-    sizes = photo_sizes(data)
     num = len(data.splits['train'])
+    start = choose_start(task, choices.wish, data.has_masks, num, devices)
+    base = choose_base(task, start.method, start.backbone, data.has_masks, start.config)
+    beginning = Beginning(task, start, base)
+    sizes = photo_sizes(data)
     median = median_size(sizes)
     chosen = choose_sizes(task, median, num / devices.number, devices.memory)
-    check_batch(num, chosen.batch * devices.number)
+    batch = chosen.batch * devices.number
+    check_batch(num, batch)
+    model = choose_model(task, start, base, devices)
+    changes = model_changes(task, choices, beginning, batch)
     limits = ObjectLimits(most_objects(data) if task == 'det' else 0)
     masks = task == 'det' and base.learns_masks
     parts = [task, *model.parts]
@@ -121,8 +111,11 @@ def make_config(
         parts,
         source=dict(
             title=title_of(base, data),
-            model=model.source,
-            rate=rate_source(base, pretrained),
+            start=beginning.source(),
+            model='\n'.join([model.source, *changes]),
+            rate=beginning.rate(),
+            warmup=beginning.warmup(),
+            factors=beginning.factors(),
             limits=limits.lines(base.cfg.model),
             score=limits.score,
             padding=padding_source(task, sizes, chosen.scale),
@@ -130,9 +123,10 @@ def make_config(
         ),
         **limits.values(),
         **size_values(task, median, chosen),
-        **schedule_values(base, num, chosen.batch * devices.number, choices.epochs),
+        **schedule_values(base, num, batch, choices.epochs),
         base=base.name,
-        pretrained=pretrained,  # weights of the backbone
+        model_name=f'{base.method} {base.backbone}',
+        data_set=start.data_set,
         classes=tuple(data.classes),
         root=f'{data.folder.options.data.resolve().as_posix()}/',
         lists=f'{lists.resolve().as_posix()}/',
@@ -140,7 +134,7 @@ def make_config(
         devices=devices.number,
         workers=choose_workers(devices),
     )
-    notes = starting_notes(task, pretrained, choices, devices)
+    notes = starting_notes(task, beginning, choices.epochs, devices)
     if task in OBJECT_TASKS:
         notes += small_object_notes(data, chosen.scale)
     if task == 'seg':
@@ -148,59 +142,62 @@ def make_config(
     return NewConfig(source, [*notes, *model.notes])
 
 
-def choose_model(task: str, base: Base, devices: Devices) -> Model:
+def choose_model(task: str, start: Start, base: Base, devices: Devices) -> Model:
     """What of the base config's model changes: the classes and, without a GPU, the
-    width of its heads and the number of regions."""
-    base_classes = TASKS[task].num_classes
-    if devices.are_gpus:
-        source = HeadSource(base_classes).of_dict(base.cfg.model)
-        return Model(f'model = {source}', parts=[], notes=[])
-    wide = WIDE.get(base.method, {})
-    source = f'model = {HeadSource(base_classes, wide).of_dict(base.cfg.model)}'
+    number of regions, and the width of heads that start anew."""
+    base_classes = base.num_classes(task)
+    width, wide = start.width, WIDE.get(base.method, {})
+    if not start.is_whole and not devices.are_gpus:
+        width = NARROW
+    wide = wide if width else {}
+    source = f'model = {HeadSource(base_classes, wide).of_dict(base.model)}'
     parts, changes = [], []
     if wide:
         comment = 'channels of pyramid and heads, few for training without a GPU'
-        source = f'width = {NARROW}  # {comment}\n{source}'
-        changes.append(f'{NARROW} channels in pyramid and heads')
-    if has_regions(base.cfg.model):
+        source = f'width = {width}  # {comment}\n{source}'
+        changes.append(f'{width} channels in pyramid and heads')
+    if has_regions(base.cfg.model) and not devices.are_gpus:
         parts.append('fewer_regions')
         changes.append('32 regions of a photo, not 512')
     notes = [
         Note(f'no GPU: the config uses {change}: faster, less accurate')
         for change in changes
+        if not devices.are_gpus
     ]
     return Model(source, parts, notes)
+
+
+def model_changes(
+    task: str, choices: Choices, beginning: Beginning, batch: int
+) -> list[str]:
+    """Lines that change more of the model than its heads."""
+    lines = []
+    if beginning.base.method in TYPES:
+        kind = TYPES[beginning.base.method]
+        lines.append(f'model.update(type={kind!r})  # it learns boxes, and no masks')
+        lines.append(
+            "model['roi_head'].update(mask_head=None, mask_roi_extractor=None)"
+        )
+    scaled = [x for x in ('attn_scale', 'feat_scale') if getattr(choices, x)]
+    if scaled:
+        options = ', '.join(f'{x}=True' for x in scaled)
+        lines.append('# at their start, they change no output')
+        lines.append(f"model.setdefault('backbone', {{}}).update({options})")
+    if beginning.has_weights and has_batch_norm(beginning.base) and batch < SMALL_BATCH:
+        lines.append('# small batches keep the statistics of the weights')
+        lines.append("model.setdefault('backbone', {}).update(norm_eval=True)")
+    return lines
+
+
+def has_batch_norm(base: Base) -> bool:
+    """Whether the backbone has BatchNorm."""
+    norm = base.cfg.model.backbone.get('norm_cfg') or {}
+    return str(norm.get('type')).endswith('BN')
 
 
 def has_regions(model: Any) -> bool:
     """True for a detector of two stages, whose second one samples regions."""
     return isinstance((model.get('train_cfg') or {}).get('rcnn'), dict)
-
-
-def starting_notes(
-    task: str, pretrained: Optional[str], choices: Choices, devices: Devices
-) -> list[Note]:
-    """Notes on what makes a training long."""
-    notes = []
-    if not pretrained:
-        text = 'the backbone trains from scratch, which needs many photos'
-        notes.append(Note(text))
-    if not devices.are_gpus:
-        remedy = how_to_shorten(task, choices)
-        notes.append(Note(f'no GPU: the training runs on the CPU{remedy}'))
-    return notes
-
-
-def how_to_shorten(task: str, choices: Choices) -> str:
-    """Options that shorten a training and were not chosen, in words, or ''."""
-    options = [] if choices.epochs else ['--epochs']
-    fast = TASKS[task].fast_backbone
-    if choices.backbone != fast:
-        options.append(f'--backbone {fast}')
-    if not options:
-        return ''
-    verb = 'shortens' if len(options) == 1 else 'shorten'
-    return f'; {" and ".join(options)} {verb} it'
 
 
 def palette_source(data: OwnData) -> str:
@@ -233,13 +230,6 @@ def title_of(base: Base, data: OwnData) -> str:
     """The first line of a config: the model and the numbers of photos."""
     counts = [f'{len(photos)} for {split}' for split, photos in data.splits.items()]
     return f'{base.method} with {base.backbone}; photos: {", ".join(counts)}'
-
-
-def rate_source(base: Base, pretrained: Optional[str]) -> str:
-    """Source of the learning rate."""
-    first = f'{base.cfg.optim_wrapper.optimizer.lr:g}'
-    rate = f'{first} * (batch / {base.cfg.auto_scale_lr.base_batch_size}) ** 0.5'
-    return rate if pretrained else f'{rate} * 4  # to train from scratch'
 
 
 def size_values(task: str, median: Sequence[int], chosen: Sizes) -> dict[str, Any]:

@@ -75,9 +75,10 @@ def advice_on_downloads(cfg: Config) -> Iterator[None]:
         key = next(iter(sorted(keys, key=lambda key: '.' not in key)), None)
         if key is None:
             raise
+        put = f', and put it at {error.place}, or' if error.place else ', and'
         text = (
             f'{key}={error.address!r} cannot be downloaded ({error.reason}): fetch it '
-            f'on another machine, and give --cfg-options {key}=PATH'
+            f'on another machine{put} give --cfg-options {key}=PATH'
         )
         scratch = re.sub(r'(\.\d+)?\.checkpoint$', '', key)
         if scratch.rpartition('.')[2] in ('init_cfg', 'load_from', 'pretrained'):

@@ -25,6 +25,7 @@ from mmlinattn.utils import check_file, library_of
 from mmlinattn.utils.files import drafts_of
 
 from . import preparation as runs
+from .estimate import TimeLeft
 from .resume_report import ResumeReport
 from .schedules import ScheduleReport
 from .screen import best_of, summary
@@ -285,6 +286,8 @@ def add_reports(cfg: Config, runner: Any, args: argparse.Namespace) -> None:
     if not hasattr(runner, 'register_hook'):
         return
     runner.register_hook(EarlierBest(note, warn))
+    if is_first_process():
+        runner.register_hook(TimeLeft(note))
     if cfg.get('resume'):
         runner.register_hook(ResumeReport(note, warn))
     else:

@@ -4,27 +4,17 @@ An address without a file's name may have one behind `#/`, which is not sent to 
 server: https://HOST/f/1234/?dl=1#/NAME.pth.
 """
 
-import hashlib
-import re
 from importlib import import_module
 from pathlib import Path
-from urllib.error import URLError
 from urllib.parse import unquote, urlparse
 
-import torch
-
+from .downloads import download, place_of
 from .files import read_file
 
 FILE = 'file://'
 TIMM = 'timm://'
 WEB = ('http://', 'https://')
 CHOICE = f'give a path, {FILE}PATH, http(s)://ADDRESS or {TIMM}MODEL'
-# names that files of many models have
-COMMON = re.compile(
-    r'(pytorch_)?model|weights|checkpoint|best|last|latest|(epoch|iter)_\d+'
-)
-# hashes at the end of names of torchvision, timm, OpenMMLab; digits may be a date
-NAME_WITH_HASH = re.compile(r'-(?=\d*[a-f])([0-9a-f]{8,})\.')
 
 
 def read_checkpoint(
@@ -50,7 +40,7 @@ def read_checkpoint(
     if address.startswith(TIMM):
         return read_timm(address, name)
     if address.startswith(WEB):
-        return read_file(download(address, name), name, trust)
+        return read_file(fetch_web(address, name), name, trust)
     if address.startswith(FILE):
         address = unquote(urlparse(address).path)
     if '://' not in address:
@@ -71,56 +61,39 @@ class DownloadError(ConnectionError):
     Attributes:
         address: Its address, as a config has it.
         reason: Why.
+        place: Where the file belongs, or '' for any path.
     """
 
-    def __init__(self, name: str, address: str, reason: str) -> None:
-        self.address, self.reason = address, reason
+    def __init__(self, name: str, address: str, reason: str, place: str = '') -> None:
+        self.address, self.reason, self.place = address, reason, place
         scratch = ', or set pretrained=None to train from scratch'
+        put = f', put it at {place}' if place else ''
         super().__init__(
             f'{name}={address!r} cannot be downloaded ({reason}): fetch it on another '
-            f'machine and give its path{scratch if name == "pretrained" else ""}'
+            f'machine{put}{" or" if put else " and"} give its path'
+            f'{scratch if name == "pretrained" else ""}'
         )
 
 
-def download(address: str, name: str) -> str:
-    """Download a file once, to torch.hub's folder for checkpoints.
+def fetch_web(address: str, name: str = 'checkpoint') -> Path:
+    """Download the file of a web address once.
 
-    If there are several processes, the first one downloads and the others wait.
+    Args:
+        address: `http(s)://...`, perhaps with a file's name behind `#/`.
+        name: The user's name of the address, for error messages.
+
+    Returns:
+        Its path, in torch.hub's folder for checkpoints.
+
+    Raises:
+        DownloadError: If it cannot be downloaded.
     """
-    folder, parsed = Path(torch.hub.get_dir(), 'checkpoints'), urlparse(address)
-    file_name = Path(parsed.fragment or parsed.path).name
-    digits = NAME_WITH_HASH.search(file_name)
-    path = folder / file_name
-    # many repositories have a model.safetensors; but one that the libraries would take
-    # from this folder was put there by them, or by hand for a machine without a network
-    named = digits or parsed.fragment
-    if not named and (COMMON.fullmatch(path.stem) or not path.is_file()):
-        folder /= hashlib.sha256(address.encode()).hexdigest()[:8]
-        path = folder / file_name
-    rank, world_size = rank_and_world_size()
-    if rank:
-        torch.distributed.barrier()
     try:
-        if not path.is_file():
-            folder.mkdir(parents=True, exist_ok=True)
-            torch.hub.download_url_to_file(
-                address, str(path), digits and digits[1], progress=rank == 0
-            )
-    except (URLError, OSError, RuntimeError) as error:
-        reason = str(getattr(error, 'reason', error))
-        raise DownloadError(name, address, reason) from error
-    finally:
-        if not rank and world_size > 1:
-            torch.distributed.barrier()
-    return str(path)
-
-
-def rank_and_world_size() -> tuple[int, int]:
-    """The number of this process, and how many there are."""
-    distributed = torch.distributed
-    if not (distributed.is_available() and distributed.is_initialized()):
-        return 0, 1
-    return distributed.get_rank(), distributed.get_world_size()
+        return download(address)
+    except OSError as error:
+        reason = ' '.join(str(getattr(error, 'reason', error)).split())
+        place = str(place_of(address))
+        raise DownloadError(name, address, reason, place) from error
 
 
 def read_timm(address: str, name: str) -> dict:

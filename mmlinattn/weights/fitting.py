@@ -84,6 +84,24 @@ def fit(model: nn.Module, checkpoint: dict, load: bool = False) -> Fit:
     return fitted
 
 
+def renamed_entries(model: nn.Module, checkpoint: dict) -> StateDict:
+    """Return the entries of a checkpoint that a model has, by its names; their shapes
+    may be others. The model does not change.
+
+    Args:
+        model: Any model.
+        checkpoint: The content of a file.
+
+    Raises:
+        ValueError: If it holds an official backbone that is incomplete.
+    """
+    weights = checkpoint.get('state_dict', checkpoint)
+    entries = {re.sub(r'^module\.', '', key): entry for key, entry in weights.items()}
+    metadata = getattr(weights, '_metadata', None) or {}
+    found, _, _ = load_entries(copy.deepcopy(model), entries, metadata)
+    return found
+
+
 def fit_weights(model: nn.Module, weights: StateDict, load: bool = False) -> Fit:
     """:func:`fit` with a state dict."""
     ours = {

@@ -67,7 +67,7 @@ def read_by_name(address: str, name: str, trust: bool) -> dict:
     try:
         loaded = read_checkpoint(place, name, trust)
     except DownloadError as error:
-        raise DownloadError(name, address, error.reason) from error
+        raise DownloadError(name, address, error.reason, error.place) from error
     if scheme != 'mmcls':
         return loaded
     return dict(state_dict=inside(loaded.get('state_dict', loaded), 'backbone.'))

@@ -11,6 +11,7 @@ import cv2
 import pytest
 import torch
 from loading import ROOT, load_module
+from mmengine.optim import build_optim_wrapper
 from mmengine.runner import Runner
 from own_folders import (
     NAMES,
@@ -29,10 +30,12 @@ from mmlinattn.commands import compare_predictions as predictions
 from mmlinattn.commands import new_config as tool
 from mmlinattn.engine import build_model, check_data
 from mmlinattn.own_config import Devices
+from mmlinattn.own_config.starting import scratch_factor
 from mmlinattn.utils import load_config
 
 PAGE = (ROOT / 'docs' / 'use' / 'predict.md').read_text('utf-8')
 BLOCKS = re.findall(r'^```python\n(.*?)^```$', PAGE, re.M | re.S)
+MLLA_T = 'configs/mlla/mask-rcnn_mlla-t_fpn_ms-crop-3x_coco.py'
 LONG = pytest.mark.full
 ONE_STACK = pytest.mark.modern_full
 
@@ -80,7 +83,8 @@ def new_config(tmp_path, monkeypatch, capsys):
         grow(Path('my'), FOLDERS.get(kind, {}))
         task = task or TASKS[kind]
         argv = ['--data', 'my', '--task', task, '--out', 'mine.py', *options]
-        tool.main([*argv, *['--ignore', '11'] * (kind == 'camvid')])
+        ignored = ['--ignore', '11'] * (kind == 'camvid')
+        tool.main([*argv, '--no-estimate', *ignored])
         path = tool.parse_args(argv).out
         return load_config(str(path), warn=pytest.fail), capsys.readouterr().out
 
@@ -135,6 +139,9 @@ def test_every_method(new_config, monkeypatch, task, method, backbone):
     model = load_config('base.py').model
     if task == 'seg':
         model.data_preprocessor.size = (128, 171)
+    has_weights = cfg.get('load_from') or cfg.pretrained
+    if has_weights and model.backbone.get('norm_cfg'):  # in small batches
+        assert cfg.model.backbone.pop('norm_eval') is True
     text = repr(model.to_dict())
     for key in ('num_classes', 'num_things_classes'):
         text = text.replace(f"'{key}': {KINDS[task]}", f"'{key}': {num}")
@@ -193,14 +200,50 @@ def test_what_it_chooses(new_config, monkeypatch):
     assert rows[0] == ['files:', '2', '.json,', '10', 'photo']
     assert 'no GPU' not in out and 'scratch' in out and 'dist_train.sh mine.py 2' in out
     warmup, cosine = cfg.param_scheduler
-    assert warmup.end == 10 and 'end' not in cosine  # that of the training
+    assert warmup.end == 24 and 'end' not in cosine  # that of the training
     assert cfg.optim_wrapper.optimizer.lr == pytest.approx(4e-4 * (2 / 16) ** 0.5, 0.05)
-    cfg, out = new_config('voc', '--overwrite')
+    cfg, out = new_config('voc', '--overwrite', '--backbone', 'swin-t-elfatt')
     assert cfg.pretrained.endswith('swin_tiny_patch4_window7_224.pth')
-    assert cfg.model.type == 'RetinaNet'
+    assert cfg.model.type == 'RetinaNet' and cfg.get('load_from') is None
     shutil.rmtree('my')
-    cfg, _ = new_config('classes', '--overwrite')
+    options = ['--overwrite', '--backbone', 'swin-t-elfatt']
+    cfg, _ = new_config('classes', *options)
     assert cfg.pretrained.endswith('swin_tiny_patch4_window7_224.pth')
+
+
+@ONE_STACK
+@pytest.mark.parametrize('kind', ['coco', 'voc'])
+def test_whole_model(new_config, monkeypatch, kind):
+    """A public Mask R-CNN starts it, without its mask head if there are no outlines."""
+    monkeypatch.setattr(Devices, 'find', lambda: Devices(1, 12))
+    cfg, out = new_config(kind)
+    assert cfg.load_from.endswith('#/mask_rcnn_mlla_t_3x.pth') and not cfg.pretrained
+    assert 'whole model mask-rcnn_mlla-t_fpn_ms-crop-3x_coco (box AP 48.8, ' in out
+    assert ('without its mask head' in out) == (kind == 'voc')
+    whole = build_model(load_config(str(ROOT / MLLA_T))).state_dict()
+    model = build_model(cfg)
+    masks = {name for name in whole if 'mask' in name}
+    assert {*whole} - {*model.state_dict()} == (masks if kind == 'voc' else set())
+    assert {*model.state_dict()} <= {*whole}
+    # rates: a tenth, and the schedule's for layers of the classes
+    wrapper = build_optim_wrapper(model, cfg.optim_wrapper)
+    rates = {x['lr'] for x in wrapper.optimizer.param_groups}
+    usual = 1e-4 * (cfg.train_dataloader.batch_size / 16) ** 0.5
+    assert sorted(rates) == pytest.approx([usual / 10, usual])
+    decays = {x['weight_decay'] for x in wrapper.optimizer.param_groups}
+    assert decays == {0.0, 0.05}  # the base config's keys are there, too
+    assert cfg.default_hooks.class_rows.data_set == 'mmdet.CocoDataset'
+    cfg, out = new_config(kind, '--start', 'none', '--overwrite')
+    assert cfg.get('load_from') is None and cfg.pretrained is None and 'scratch' in out
+
+
+@pytest.mark.parametrize(
+    'rate, base_batch, factor',
+    [(1e-4, 16, 4), (1e-3, 16, 1), (2e-3, 16, 1), (5e-4, 16, 2), (2e-3, 1024, 4)],
+)
+def test_rates_from_scratch(rate, base_batch, factor):
+    """They stay below those at which losses jump."""
+    assert scratch_factor(rate, base_batch) == factor
 
 
 @ONE_STACK

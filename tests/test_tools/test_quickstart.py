@@ -42,7 +42,7 @@ def test_options_are_of_the_config(titles, tmp_path):
     draw_shapes('shapes', folder, 5)
     config = tmp_path / 'shapes.py'
     argv = ['--data', f'{folder}', '--task', 'det', '--backbone', 'softpp-t']
-    new_config.main([*argv, '--out', f'{config}'])
+    new_config.main([*argv, '--no-estimate', '--out', f'{config}'])
     options = dict(option.split('=') for option in quickstart.SIMPLE)
     options = {
         key: DictAction._parse_int_float_bool(value) for key, value in options.items()

@@ -15,7 +15,13 @@ from mmlinattn.utils.files import drafts_of
 
 pytestmark = pytest.mark.openmmlab
 ARGV = ['--data', 'my', '--task', 'seg', '--out', 'mine.py', '--epochs', '1']
-ARGV += ['--backbone', 'softpp-micro-linear', '--overwrite', '--classes']
+ARGV += [
+    '--no-estimate',
+    '--backbone',
+    'softpp-micro-linear',
+    '--overwrite',
+    '--classes',
+]
 FIRST, SECOND = ('ground', 'tree', 'car'), ('tree', 'car')
 
 

@@ -1,0 +1,161 @@
+"""The lines of a config on what a training starts from, and its learning rate."""
+
+from dataclasses import dataclass
+from typing import Optional
+
+from mmlinattn.hub import find_folder
+from mmlinattn.own_data import Note
+from mmlinattn.public_weights import PublicModel, read_models
+from mmlinattn.utils import load_config
+
+from .bases import WITHOUT_MASKS, Base, find_bases
+from .devices import Devices
+from .starts import NONE, Start
+from .tasks import TASKS
+
+# names of layers that depend on the classes, and so may start anew
+CLASS_LAYERS = dict(
+    det=('fc_cls', 'fc_reg', 'conv_logits', 'retina_cls'),
+    seg=('conv_seg',),
+    cls=('head.',),
+    rot=('fc_cls', 'fc_reg', 'retina_cls', 'conv_cls'),
+)
+# from scratch: at most, for a batch of one photo, and times the base config's rate
+SCRATCH_RATE, SCRATCH_FACTOR = 2.5e-4, 4.0
+FACTORS = """# layers of the classes keep the base config's rate
+anew = dict.fromkeys([{}], dict(lr_mult=10.0))
+paramwise = dict(_base_.optim_wrapper.get('paramwise_cfg') or {{}})
+paramwise.update(custom_keys={{**paramwise.get('custom_keys', {{}}), **anew}})
+optim_wrapper.update(paramwise_cfg=paramwise)
+"""
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What a training starts from, as lines of its config.
+
+    Attributes:
+        task (str): Its task.
+        start (Start): What was chosen.
+        base (Base): The config that it inherits.
+    """
+
+    task: str
+    start: Start
+    base: Base
+
+    @property
+    def pretrained(self) -> Optional[str]:
+        """Weights of the backbone: the chosen ones, those of the base config, or those
+        of another task's with the same backbone; None for none."""
+        if self.start.is_whole:
+            return None
+        pretrained = self.start.weights or self.base.cfg.get('pretrained')
+        if not pretrained and self.task == 'cls':
+            pretrained = pretrained_of_others(self.base.backbone)
+        return None if pretrained == NONE else pretrained
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether the backbone starts from weights."""
+        return self.start.is_whole or bool(self.pretrained)
+
+    @property
+    def model(self) -> Optional[PublicModel]:
+        """The public model that the weights are from, if it is known."""
+        if self.start.model:
+            return self.start.model
+        models = read_models(find_folder())
+        of_it = [x for x in models if x.address == self.pretrained]
+        return of_it[0] if of_it else None
+
+    def source(self) -> str:
+        """Lines that name the weights."""
+        said = f': {self.model.describe()}' if self.model else ''
+        if self.start.is_whole:
+            return (
+                f'# the whole model to start from{said}\n'
+                f'load_from = {self.start.weights!r}\n'
+                'pretrained = None  # weights of the backbone alone'
+            )
+        said = said or '; None: it trains from scratch'
+        return f'# weights of the backbone{said}\npretrained = {self.pretrained!r}'
+
+    def rate(self) -> str:
+        """Source of the learning rate."""
+        first = f'{self.base.cfg.optim_wrapper.optimizer.lr:g}'
+        base_batch = self.base.cfg.auto_scale_lr.base_batch_size
+        rate = f'{first} * (batch / {base_batch}) ** 0.5'
+        if self.start.is_whole:
+            return f'{rate} / 10  # by convention, to fine-tune a whole model'
+        if self.pretrained:
+            return rate
+        factor = scratch_factor(float(first), base_batch)
+        times = f' * {factor:g}' if factor > 1 else ''
+        return f'{rate}{times}  # to train from scratch'
+
+    def warmup(self) -> str:
+        """Source of the iterations of the warm-up."""
+        usual = 'min(500, iterations // 10 + 1)'
+        if self.has_weights:
+            return usual
+        return f'max({usual}, min(100, iterations // 4))  # to train from scratch'
+
+    def factors(self) -> str:
+        """Lines that give the layers of a whole model that may start anew the rate of
+        the base config."""
+        if not self.start.is_whole:
+            return ''
+        return FACTORS.format(', '.join(map(repr, CLASS_LAYERS[self.task])))
+
+    def describe(self) -> str:
+        """What a training starts from, in words."""
+        model = self.model
+        name = model.describe() if model else self.start.weights or self.pretrained
+        if self.start.is_whole:
+            less = ''
+            if model and WITHOUT_MASKS.get(self.base.method) == model.method:
+                less = ', without its mask head'
+            return f'the training starts from the whole model {name}{less}'
+        if not self.has_weights:
+            return 'the backbone trains from scratch, which needs many photos'
+        return f'the backbone starts from {name}'
+
+
+def scratch_factor(rate: float, base_batch: int) -> float:
+    """The factor of a base config's rate for a training from scratch. At higher rates,
+    the loss of a detector jumps behind the warm-up."""
+    highest = SCRATCH_RATE * base_batch**0.5
+    return round(min(SCRATCH_FACTOR, max(1.0, highest / rate)), 2)
+
+
+def pretrained_of_others(backbone: str) -> Optional[str]:
+    """Weights of the backbone in the config of a detector, or else of a segmentor."""
+    for task in ('det', 'seg'):
+        for (_, name), path in find_bases(task).items():
+            if name == backbone:
+                return load_config(str(path)).get('pretrained')
+    return None
+
+
+def starting_notes(
+    task: str, beginning: Beginning, epochs: Optional[int], devices: Devices
+) -> list[Note]:
+    """Notes on what a training starts from, and on what makes it long."""
+    notes = [Note(beginning.describe())]
+    if not devices.are_gpus:
+        remedy = how_to_shorten(task, beginning, epochs)
+        notes.append(Note(f'no GPU: the training runs on the CPU{remedy}'))
+    return notes
+
+
+def how_to_shorten(task: str, beginning: Beginning, epochs: Optional[int]) -> str:
+    """Options that shorten a training and were not chosen, in words, or ''."""
+    options = [] if epochs else ['--epochs']
+    fast = TASKS[task].fast_backbone
+    if beginning.base.backbone != fast:
+        options.append(f'--backbone {fast}')
+    if not options:
+        return ''
+    verb = 'shortens' if len(options) == 1 else 'shorten'
+    return f'; {" and ".join(options)} {verb} it'

@@ -1,0 +1,14 @@
+"""Lists models with public weights: the command `mmlinattn weights`."""
+
+import sys
+from pathlib import Path
+
+# a clone's package, where none is installed
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+from mmlinattn.__main__ import command
+
+main = command('weights')
+
+if __name__ == '__main__':
+    main()
