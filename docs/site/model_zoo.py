@@ -213,13 +213,15 @@ def zoo_row(entry, printed):
     if name in printed:
         figures = f'[{figures}]{printed[name]["source"].partition("]")[2]}'
     weights, start = entry.get('Weights'), start_of(ROOT / entry['Config'])
-    start = f'[backbone]({start})' if start else 'none'
+    link = f'[backbone]({start})' if start else 'none'
     return [
         f'[{name}](../{entry["Config"]})',
         task_of(entry),
         meta['Training Data'],
+        entry['In Collection'],
         backbone_of(entry),
-        f'[model]({weights})' if weights else start,
+        f'[model]({weights})' if weights else link,
+        licence_of(weights or start) if weights or start else '',
         figures,
         f'{meta["Parameters"] / 1e6:.1f}',
         f'{meta["FLOPs"] / 1e9:,.1f}' if 'FLOPs' in meta else '',
@@ -280,8 +282,9 @@ def zoo_page(metafiles, printed):
     """docs/model_zoo.md; models with weights, their own or a start, come first."""
     entries = [entry for part in metafiles.values() for entry in part]
     entries.sort(key=lambda x: ('Weights' not in x, not start_of(ROOT / x['Config'])))
-    titles = ['model', 'task', 'data', 'backbone', 'weights', 'AP, mIoU or top-1']
-    lines = [[*titles, 'parameters, M', 'GFLOPs'], ['---'] * 8]
+    titles = ['model', 'task', 'data', 'method', 'backbone', 'weights', 'license']
+    titles += ['AP, mIoU or top-1', 'parameters, M', 'GFLOPs']
+    lines = [titles, ['---'] * len(titles)]
     lines += [zoo_row(entry, printed) for entry in entries]
     return ZOO_PAGE.format(
         choices=choices_table(entries),
