@@ -54,7 +54,7 @@ license of each file.
 
 - **Fast and accurate**: [one plot](benchmarks/accuracy.md) shows time on a large image
   and published accuracy of backbones, beside EfficientViT, Swin and ResNet-50.
-- **Without a GPU**: `softpp-micro-linear`, for [photos of your
+- **Without a GPU**: `efficientvit-b1`, or `softpp-micro-linear`, for [photos of your
   own](use/own_data.md#without-a-gpu).
 - **Most public weights** of whole models: {most}.
 

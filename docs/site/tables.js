@@ -43,7 +43,10 @@ function enhance(table) {
     heading.tabIndex = 0
     heading.onclick = () => sort(heading, column, numeric)
     heading.onkeydown = event => event.key === 'Enter' && heading.onclick()
-    if (numeric) return { limit: addField(heading.textContent, 'input', 'at most') }
+    // the more, the better
+    const least = /AP|mIoU|top-1/.test(heading.textContent)
+    const placeholder = least ? 'at least' : 'at most'
+    if (numeric) return { least, limit: addField(heading.textContent, 'input', placeholder) }
     if (!few) return {}
     const choice = addField(heading.textContent, 'select')
     const add = (...option) => choice.add(new Option(...option))
@@ -67,11 +70,11 @@ function enhance(table) {
 
   function isShown(row) {
     if (!hasWords([...row.cells].map(cell => cell.textContent), words.value)) return false
-    return fields.every(({ limit, choice }, column) => {
+    return fields.every(({ limit, least, choice }, column) => {
       const text = textOf(row, column)
       if (choice && choice.value) return text === choice.value
-      const most = limit ? numberOf(limit.value) : NaN
-      return isNaN(most) || numberOf(text) <= most
+      const bound = limit ? numberOf(limit.value) : NaN
+      return isNaN(bound) || (least ? numberOf(text) >= bound : numberOf(text) <= bound)
     })
   }
 
