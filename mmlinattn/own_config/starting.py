@@ -20,8 +20,6 @@ CLASS_LAYERS = dict(
     cls=('head.',),
     rot=('fc_cls', 'fc_reg', 'retina_cls', 'conv_cls'),
 )
-# from scratch: at most, for a batch of one photo, and times the base config's rate
-SCRATCH_RATE, SCRATCH_FACTOR = 2.5e-4, 4.0
 FACTORS = """# layers of the classes keep the base config's rate
 anew = dict.fromkeys([{}], dict(lr_mult=10.0))
 paramwise = dict(_base_.optim_wrapper.get('paramwise_cfg') or {{}})
@@ -88,14 +86,11 @@ class Beginning:
         rate = f'{first} * (batch / {base_batch}) ** 0.5'
         if self.start.is_whole:
             return f'{rate} / 10  # by convention, to fine-tune a whole model'
-        if self.pretrained:
-            return rate
-        factor = scratch_factor(float(first), base_batch)
-        times = f' * {factor:g}' if factor > 1 else ''
-        return f'{rate}{times}  # to train from scratch'
+        return rate if self.pretrained else f'{rate} * 4  # to train from scratch'
 
     def warmup(self) -> str:
-        """Source of the iterations of the warm-up."""
+        """Source of the iterations of the warm-up: from scratch, a short one lets the
+        loss jump behind it."""
         usual = 'min(500, iterations // 10 + 1)'
         if self.has_weights:
             return usual
@@ -120,13 +115,6 @@ class Beginning:
         if not self.has_weights:
             return 'the backbone trains from scratch, which needs many photos'
         return f'the backbone starts from {name}'
-
-
-def scratch_factor(rate: float, base_batch: int) -> float:
-    """The factor of a base config's rate for a training from scratch. At higher rates,
-    the loss of a detector jumps behind the warm-up."""
-    highest = SCRATCH_RATE * base_batch**0.5
-    return round(min(SCRATCH_FACTOR, max(1.0, highest / rate)), 2)
 
 
 def pretrained_of_others(backbone: str) -> Optional[str]:

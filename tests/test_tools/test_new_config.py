@@ -30,7 +30,6 @@ from mmlinattn.commands import compare_predictions as predictions
 from mmlinattn.commands import new_config as tool
 from mmlinattn.engine import build_model, check_data
 from mmlinattn.own_config import Devices
-from mmlinattn.own_config.starting import scratch_factor
 from mmlinattn.utils import load_config
 
 PAGE = (ROOT / 'docs' / 'use' / 'predict.md').read_text('utf-8')
@@ -235,15 +234,6 @@ def test_whole_model(new_config, monkeypatch, kind):
     assert cfg.default_hooks.class_rows.data_set == 'mmdet.CocoDataset'
     cfg, out = new_config(kind, '--start', 'none', '--overwrite')
     assert cfg.get('load_from') is None and cfg.pretrained is None and 'scratch' in out
-
-
-@pytest.mark.parametrize(
-    'rate, base_batch, factor',
-    [(1e-4, 16, 4), (1e-3, 16, 1), (2e-3, 16, 1), (5e-4, 16, 2), (2e-3, 1024, 4)],
-)
-def test_rates_from_scratch(rate, base_batch, factor):
-    """They stay below those at which losses jump."""
-    assert scratch_factor(rate, base_batch) == factor
 
 
 @ONE_STACK

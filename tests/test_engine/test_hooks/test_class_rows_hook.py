@@ -118,7 +118,7 @@ class Data(BaseDataset):
 
 @pytest.mark.parametrize('ema', [False, True])
 def test_a_runner_loads_what_the_hook_gives(tmp_path, ema):
-    """So does an EMAHook, which takes the checkpoint itself."""
+    """Beside an EMAHook, too."""
     checkpoint = checkpoint_of(2, dataset_meta=dict(classes=('person', 'dog')))
     torch.save(checkpoint, tmp_path / 'x.pth')
     hooks = [dict(type='EMAHook')] if ema else []
