@@ -43,7 +43,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
 
 
 def build(name: str) -> nn.Module:
-    """A model of four blocks, in eval mode."""
+    """Return a model of four blocks, in eval mode."""
     if name != 'pvt_v2':
         return MODELS.build(CONFIGS[name]).eval()
     from timm.models.pvt_v2 import PyramidVisionTransformerV2
@@ -70,12 +70,12 @@ def node_counts(graph: torch.fx.GraphModule) -> list[int]:
 
 
 def warm_up(backend: str) -> None:
-    """Compiles a layer, so that no model pays for the compiler's imports."""
+    """Compile a layer, so that no model pays for the compiler's imports."""
     torch.compile(nn.Linear(8, 8), backend=backend, dynamic=True)(torch.rand(2, 8))
 
 
 def measure(name: str, backend: str, sizes: list[tuple[int, int]]) -> str:
-    """The row of a model."""
+    """Return the row of a model."""
     torch._dynamo.reset()
     model, graphs, seconds, error = build(name), [], [], 0.0
 

@@ -60,7 +60,7 @@ NORMS = (nn.LayerNorm, nn.GroupNorm, nn.BatchNorm2d)
 
 
 def build(name, is_segmentor, num_classes, scale='hard'):
-    """A classifier, or a segmentor with UperNet, scaled like a trained one."""
+    """Return a classifier, or a segmentor with UperNet, scaled like a trained one."""
     torch.manual_seed(0)
     family, _, model = MODELS[name].partition('/')
     upernet = f'upernet_{model}_1x_ade20k-512x512'
@@ -78,7 +78,7 @@ def build(name, is_segmentor, num_classes, scale='hard'):
 
 @torch.no_grad()
 def scale_like_trained(model, norm, bias, block, other, largest):
-    """Gives a model weights of a scale."""
+    """Give a model weights of a scale."""
     torch.manual_seed(0)
     for name, module in model.named_modules():
         if isinstance(module, LayerScale):
@@ -95,18 +95,18 @@ def scale_like_trained(model, norm, bias, block, other, largest):
 
 
 def head_of(model):
-    """The part of a model that has the last layer."""
+    """Return the part of a model that has the last layer."""
     return model.decode_head if hasattr(model, 'decode_head') else model.head
 
 
 @torch.no_grad()
 def run(model, images):
-    """The logits of images (B, 3, H, W)."""
+    """Return the logits of images (B, 3, H, W)."""
     return head_of(model)(model.extract_feat(images))
 
 
 def take_statistics(model, images):
-    """Sets the statistics of BatchNorm by images (B, 3, H, W)."""
+    """Set the statistics of BatchNorm by images (B, 3, H, W)."""
     for module in model.modules():
         if isinstance(module, nn.BatchNorm2d):
             module.reset_running_stats()
@@ -118,7 +118,7 @@ def take_statistics(model, images):
 
 @torch.no_grad()
 def fit_last_layer(model, images, targets):
-    """Fits the last layer to classes (B,) of images (B, 3, H, W), or to label maps (B,
+    """Fit the last layer to classes (B,) of images (B, 3, H, W), or to label maps (B,
     H, W), in which further numbers stand for no class."""
     head = head_of(model)
     layer = head.conv_seg if targets.dim() == 3 else head.fc
@@ -145,7 +145,7 @@ def fit_last_layer(model, images, targets):
 
 
 def read(paths, size, is_label=False):
-    """Photos (B, 3, H, W), normalized, or label maps (B, H, W)."""
+    """Return photos (B, 3, H, W), normalized, or label maps (B, H, W)."""
     arrays = []
     for path in paths:
         image = Image.open(path)
@@ -157,7 +157,7 @@ def read(paths, size, is_label=False):
 
 
 def normalize(pixels):
-    """Pixels from 0 to 255 as a network takes them."""
+    """Return pixels from 0 to 255 as a network takes them."""
     mean = torch.tensor([123.675, 116.28, 103.53]).view(3, 1, 1)
     std = torch.tensor([58.395, 57.12, 57.375]).view(3, 1, 1)
     return (pixels.float() - mean) / std
@@ -196,7 +196,7 @@ class Files:
             self.rounded_large = Rounded(half, notes=['max'])  # sums take as long
 
     def measure(self, photos, others):
-        """The worst of photos; of other images only magnitudes count."""
+        """Return the worst of photos; of other images only magnitudes count."""
         rows = [self.measure_one(image) for image in photos.split(1)]
         more = [self.measure_one(image, False) for image in others]
         classes = set().union(*(row.pop('classes') for row in rows))
@@ -233,13 +233,14 @@ class Files:
 
 
 def difference(x, y):
-    """The largest difference, relative to the largest entry; infinite for NaN."""
+    """Return the largest difference, relative to the largest entry; infinite for
+    NaN."""
     error = float((x - y).abs().max() / y.abs().max())
     return error if error == error else float('inf')
 
 
 def largest_margin(logits, others):
-    """How far the best class is before the next one, at most, where the label is
+    """Return how far the best class is before the next one, at most, where the label is
     another, relative to the largest logit."""
     best, next_one = logits.topk(2, 1).values.unbind(1)
     margins = (best - next_one)[others]
@@ -247,7 +248,7 @@ def largest_margin(logits, others):
 
 
 def prepare(name, is_segmentor, args):
-    """A model, and the paths of the photos to measure it on."""
+    """Return a model, and the paths of the photos to measure it on."""
     if is_segmentor:
         maps = sorted(args.maps.iterdir())[::12]
         paths = [args.photos / path.name for path in maps]
@@ -281,7 +282,7 @@ def rows_of(name, is_segmentor, args):
 
 
 def add_row(path, row):
-    """Prints a row, and adds it to those of a JSON file, which need not be there."""
+    """Print a row, and add it to those of a JSON file, which need not be there."""
     print(row, flush=True)
     rows = json.loads(path.read_text()) if path.exists() else []
     path.write_text(json.dumps([*rows, row], indent=1))

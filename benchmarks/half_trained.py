@@ -44,7 +44,7 @@ BATCH, RATE, SIDE, STORED = 32, 1e-3, 112, 144
 
 
 def build(name):
-    """A classifier of ten classes."""
+    """Return a classifier of ten classes."""
     torch.manual_seed(0)
     cfg = load_config(str(common.ROOT / f'configs/{MODELS[name]}_in1k.py'))
     cfg.model.backbone.update(OPTIONS[name], drop_path_rate=0.0)
@@ -60,7 +60,7 @@ def build(name):
 
 
 def read(folder, side, most=None):
-    """Photos (B, H, W, 3), their middle, and classes (B,), which take turns."""
+    """Return photos (B, H, W, 3), their middle, and classes (B,), which take turns."""
     folders = [sorted(x.iterdir()) for x in sorted(folder.iterdir())]
     rows = [(path, i) for i, paths in enumerate(folders) for path in paths]
     if most is not None:
@@ -74,7 +74,7 @@ def read(folder, side, most=None):
 
 
 def draw_crops(photos):
-    """Crops of 35 to 100 % of photos (B, H, W, 3), mirrored or not."""
+    """Crop of 35 to 100 % of photos (B, H, W, 3), mirrored or not."""
     num = len(photos)
     stretch = torch.empty(num).uniform_(math.log(3 / 4), math.log(4 / 3)).exp().sqrt()
     share = torch.empty(num).uniform_(0.35, 1).sqrt()
@@ -90,7 +90,7 @@ def draw_crops(photos):
 
 
 def train(model, photos, classes, epochs):
-    """Trains a model with AdamW and a half cosine."""
+    """Train a model with AdamW and a half cosine."""
     groups = [[], []]
     for parameter in model.parameters():
         groups[parameter.dim() >= 2].append(parameter)

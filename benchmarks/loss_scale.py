@@ -57,7 +57,8 @@ class Record:
 
 
 def build(config: str, device: str) -> tuple[Detector, OptimWrapper]:
-    """The detector of a config, and its optimizer with a loss scale (none on a CPU)."""
+    """Return the detector of a config, and its optimizer with a loss scale (none on a
+    CPU)."""
     torch.manual_seed(0)
     model = detector(config)().to(device).train()
     cfg = load_config(str(CONFIGS / config))
@@ -71,7 +72,8 @@ def build(config: str, device: str) -> tuple[Detector, OptimWrapper]:
 
 
 def draw_sample(random: np.random.Generator, side: int) -> tuple[torch.Tensor, Any]:
-    """An image (3, side, side) with rectangles, and what a data set says of it."""
+    """Return an image (3, side, side) with rectangles, and what a data set says of
+    it."""
     from mmdet.structures import DetDataSample
     from mmdet.structures.mask import BitmapMasks
 
@@ -98,7 +100,7 @@ def draw_sample(random: np.random.Generator, side: int) -> tuple[torch.Tensor, A
 
 
 def train(name: str, num_steps: int, side: int, device: str) -> Record:
-    """Trains on batches of two images."""
+    """Train on batches of two images."""
     model, optimizer = build(MODELS[name], device)
     scaler = getattr(optimizer, 'loss_scaler', None)
     rates = [group['lr'] for group in optimizer.param_groups]
@@ -125,7 +127,7 @@ def train(name: str, num_steps: int, side: int, device: str) -> Record:
 
 
 def describe(record: Record) -> str:
-    """A line on a training."""
+    """Return a line on a training."""
     tenth = max(len(record.losses) // 10, 1)
     first, last = (
         np.mean(part) for part in (record.losses[:tenth], record.losses[-tenth:])

@@ -64,7 +64,7 @@ class Maps(NamedTuple):
 def draw_maps(
     count: int, side: int, pairs: int, random: torch.Generator, noise: float = 0.0
 ) -> Maps:
-    """Draws maps of ``side`` x ``side`` tokens, on the device of the generator.
+    """Draw maps of ``side`` x ``side`` tokens, on the device of the generator.
 
     Args:
         noise: Standard deviation of what is added to colors, whose entries have 1.
@@ -99,7 +99,8 @@ def loss_of(model: Matcher, maps: Maps) -> Tensor:
 def train(
     name: str, seed: int, rate: float, num_steps: int, batch: int, device: str
 ) -> Matcher:
-    """A model after AdamW's steps; rates rise in the first tenth and fall to zero."""
+    """Return a model after AdamW's steps; rates rise in the first tenth and fall to
+    zero."""
     torch.manual_seed(seed)
     model = Matcher(name, NUM_COLORS + NUM_VALUES, NUM_VALUES).to(device)
     optimizer = torch.optim.AdamW(
@@ -121,8 +122,8 @@ def train(
 
 @torch.no_grad()
 def test(model: Matcher, device: str) -> dict[str, dict[str, float]]:
-    """Shares of right tokens among those that do not show their value, by the test and
-    by the number of pairs. The maps are the same for every model."""
+    """Return shares of right tokens among those that do not show their value, by the
+    test and by the number of pairs. The maps are the same for every model."""
     results: dict[str, dict[str, float]] = {}
     for key, (side, noise, num_tokens) in TESTS.items():
         count = max(num_tokens // side**2, 1)
@@ -169,16 +170,16 @@ class Study:
         self.attentions = self.results['attentions']
 
     def row(self, name: str) -> dict[str, Any]:
-        """What is known of an attention."""
+        """Return what is known of an attention."""
         return self.attentions.setdefault(name, dict(rates={}, seeds={}))
 
     def save(self) -> None:
-        """Writes the file, whole or not at all."""
+        """Write the file, whole or not at all."""
         if self.args.out:
             write_results(self.args.out, self.results)
 
     def tune(self, name: str) -> float:
-        """The rate with the least loss."""
+        """Return the rate with the least loss."""
         return tune(
             losses=self.row(name)['rates'],
             loss_at=lambda rate: self.loss_at(name, rate),
@@ -203,7 +204,7 @@ class Study:
         return loss if math.isfinite(loss) else 1e9
 
     def run(self, name: str, seed: int, rate: float) -> None:
-        """Trains and tests a model, unless there are its results."""
+        """Train and tests a model, unless there are its results."""
         seeds = self.row(name)['seeds']
         if str(seed) in seeds:
             return
@@ -219,7 +220,7 @@ class Study:
 
 
 def failures_of(attentions: dict[str, Any]) -> list[str]:
-    """What is wrong with the controls, if they were run."""
+    """Return what is wrong with the controls, if they were run."""
     failures = []
     for name, holds, text in (
         ('softmax', lambda share: share >= LEARNED, f'at least {LEARNED}'),

@@ -30,12 +30,12 @@ PANELS = {
 
 
 def shares(row: dict[str, Any], test: str, pairs: str) -> list[float]:
-    """Shares of right tokens of an attention's seeds."""
+    """Return shares of right tokens of an attention's seeds."""
     return [tests[test][pairs] for tests in row['seeds'].values()]
 
 
 def draw_panel(axis: Axes, rows: dict[str, Any], dots: dict[str, Any]) -> None:
-    """Draws the means of each attention, and the range of its seeds."""
+    """Draw the means of each attention, and the range of its seeds."""
     for (label, place), color in zip(dots.items(), COLORS):
         for i, row in enumerate(rows.values()):
             values = shares(row, *place)
@@ -49,7 +49,7 @@ def draw_panel(axis: Axes, rows: dict[str, Any], dots: dict[str, Any]) -> None:
 
 @style.context(STYLE)
 def plot(results: dict[str, Any], path: Path) -> None:
-    """Draws a row for each attention that has been tested, the best one on top."""
+    """Draw a row for each attention that has been tested, the best one on top."""
     rows = {k: row for k, row in results['attentions'].items() if row['seeds']}
     order = sorted(rows, key=lambda name: -mean(shares(rows[name], '14', '48')))
     rows = {name: rows[name] for name in order}

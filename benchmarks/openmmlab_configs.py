@@ -12,7 +12,7 @@ FEW = dict(nms_pre=200, nms_post=100, max_per_img=100, max_num=100, num=32, scor
 
 
 def mapped(value, change):
-    """A config whose dicts are what a function makes of them."""
+    """Return a config whose dicts are what a function makes of them."""
     if isinstance(value, dict):
         return {key: mapped(part, change) for key, part in change(value).items()}
     if isinstance(value, (list, tuple)):
@@ -21,7 +21,7 @@ def mapped(value, change):
 
 
 def without_weights(node):
-    """A dict without what it would download, its ResNet of 50 layers at most."""
+    """Return a dict without what it would download, its ResNet of 50 layers at most."""
     rest = {key: value for key, value in node.items() if key not in WEIGHTS}
     if 'num_cp' in rest:  # layers that another library computes again
         rest['num_cp'] = 0
@@ -31,7 +31,8 @@ def without_weights(node):
 
 
 def with_few_regions(node):
-    """A dict of a train_cfg or test_cfg that lets few boxes through, of any score."""
+    """Return a dict of a train_cfg or test_cfg that lets few boxes through, of any
+    score."""
     return {
         key: min(value, FEW[key])
         if key in FEW and isinstance(value, (int, float))
@@ -41,7 +42,7 @@ def with_few_regions(node):
 
 
 def find(value, name):
-    """All values of a name in a config."""
+    """Return all values of a name in a config."""
     values = [value[name]] if isinstance(value, dict) and name in value else []
     parts = value.values() if isinstance(value, dict) else value
     for part in parts if isinstance(value, (dict, list, tuple)) else ():

@@ -26,13 +26,13 @@ ONE_VIEW = (
 
 
 def classes_of(model):
-    """The least number of classes that a part of a model knows."""
+    """Return the least number of classes that a part of a model knows."""
     counts = find(model, 'num_classes') + find(model, 'num_things_classes')
     return min([n for n in counts if isinstance(n, int) and n > 0], default=2)
 
 
 def side_of(model, library):
-    """The side of square images in pixels that a model takes."""
+    """Return the side of square images in pixels that a model takes."""
     for part in (model.get('bbox_head'), model.get('backbone')):
         for name in ('input_size', 'img_size'):
             sides = [side for side in find(part, name) if side]
@@ -62,7 +62,7 @@ def detection_data(model, side, count, training):
 
 
 def videos(model, side, training):
-    """A video of one frame or, for a training, of two."""
+    """Return a video of one frame or, for a training, of two."""
     from mmdet.testing import _utils as made
 
     frames = dict(num_frames=2, key_frames_inds=[0]) if training else dict(num_frames=1)
@@ -94,7 +94,7 @@ def photos_with_objects(model, side, count):
 
 
 def complete(sample, side, num_classes):
-    """Gives a sample labels that a model knows, proposals, and what trackers and
+    """Give a sample labels that a model knows, proposals, and what trackers and
     transformers ask for."""
     sample.gt_instances.labels %= num_classes
     corners = torch.rand(20, 2) * side / 2
@@ -126,7 +126,7 @@ def rotated_data(model, side, count, training):
 
 
 def for_branches(value):
-    """The same data for each branch of a semi-supervised training."""
+    """Return the same data for each branch of a semi-supervised training."""
     branches = ('sup', 'unsup_teacher', 'unsup_student')
     return {branch: copy.deepcopy(value) for branch in branches}
 
@@ -154,7 +154,8 @@ def segmentation_data(model, side, count, training):
 
 
 def is_self_supervised(model):
-    """Whether a config is of a model that learns features, and predicts nothing."""
+    """Return whether a config is of a model that learns features, and predicts
+    nothing."""
     from mmpretrain.models import BaseSelfSupervisor
     from mmpretrain.registry import MODELS
 
@@ -190,7 +191,7 @@ DATA = dict(
 
 
 def made_up_language_models(folder):
-    """Lets language models have random weights and few words, instead of a download."""
+    """Let language models have random weights and few words, instead of a download."""
     import transformers
 
     words = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', '.', '?', 'cat', 'dog']

@@ -60,7 +60,7 @@ MEMORY = 16 << 30  # bytes of a process
 
 
 def try_model(library, model, folder):
-    """Tries a model; returns its error, and the operators it calls."""
+    """Try a model; returns its error, and the operators it calls."""
     operators, called = set(), ops.find
     ops.find = lambda name: operators.add(name) or called(name)
     torch.manual_seed(0)
@@ -105,7 +105,7 @@ def child(connection, *args):
 
 
 def run_apart(seconds, *args):
-    """Returns the result of :func:`try_model` in a process that may crash or hang."""
+    """Return the result of :func:`try_model` in a process that may crash or hang."""
     fork = multiprocessing.get_context('fork')
     here, there = fork.Pipe(False)
     process = fork.Process(target=child, args=(there, *args))
@@ -125,13 +125,13 @@ def run_apart(seconds, *args):
 
 
 def ran_in(report, library):
-    """Names of the models that run in a report."""
+    """Return names of the models that run in a report."""
     results = json.loads(Path(report).read_text())[library]['results']
     return [name for name, result in results.items() if 'error' not in result]
 
 
 def kind_of(result):
-    """One of: runs, needs NAME, fails."""
+    """Return one of: runs, needs NAME, fails."""
     if 'error' not in result:
         return 'runs'
     missing = 'not among the operators of mmlinattn' in result['error']
@@ -139,8 +139,8 @@ def kind_of(result):
 
 
 def page(report, compiled):
-    """A page about what runs, Markdown; ``compiled`` is a report of what fails, made
-    where mmcv is compiled."""
+    """Return a page about what runs, Markdown; ``compiled`` is a report of what fails,
+    made where mmcv is compiled."""
     header = ['library', 'configs', 'run', 'need an operator', 'fail with both', 'fail']
     rows, others = [], []
     for library, entry in report.items():

@@ -18,7 +18,7 @@ from PIL import Image
 
 
 def differences(session, model, pixels):
-    """The largest difference of each output, or its shapes where they differ."""
+    """Return the largest difference of each output, or its shapes where they differ."""
     names = [output.name for output in session.get_outputs()]
     expected = dict(zip(names, session.run(None, {'image': pixels})))
     found = model({'image': pixels})

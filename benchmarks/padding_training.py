@@ -129,7 +129,7 @@ def draw_noise(random: np.random.Generator, height: int, width: int) -> Image.Im
 
 
 def draw(number: int, random: np.random.Generator, sides: tuple[int, ...]) -> dict:
-    """An image with one to four shapes of 7 to 13 pixels."""
+    """Return an image with one to four shapes of 7 to 13 pixels."""
     height, width = random.choice(sides, 2).tolist()
     image = draw_noise(random, height, width)
     pen = ImageDraw.Draw(image)
@@ -158,7 +158,7 @@ def draw_all(count: int, seed: int, sides: tuple[int, ...]) -> list[dict]:
 
 
 def batch_of(photos: list[dict], flips: Any = None) -> dict:
-    """A batch as MMDetection loads it; some images are flipped."""
+    """Return a batch as MMDetection loads it; some images are flipped."""
     images, samples = [], []
     for photo, flip in zip(photos, [False] * len(photos) if flips is None else flips):
         image, boxes = photo['image'], torch.tensor(photo['boxes'], dtype=torch.float32)
@@ -176,7 +176,7 @@ def batch_of(photos: list[dict], flips: Any = None) -> dict:
 
 
 def build(model: str, seed: int, divisor: int = DIVISOR) -> torch.nn.Module:
-    """A RetinaNet with random weights."""
+    """Return a RetinaNet with random weights."""
     torch.manual_seed(seed)
     backbone = MODELS.build(BACKBONES[model])
     neck = dict(
@@ -213,7 +213,7 @@ def losses(
 def losses_of(
     detector: torch.nn.Module, images: torch.Tensor, samples: list, anchors: str
 ) -> torch.Tensor:
-    """The losses of images (B, 3, H, W) that are padded."""
+    """Return the losses of images (B, 3, H, W) that are padded."""
     if anchors == 'image':
         for sample in samples:
             sample.set_metainfo(dict(pad_shape=sample.img_shape))
@@ -224,7 +224,7 @@ def losses_of(
 def fit(
     detector: torch.nn.Module, photos: list[dict], training: Training
 ) -> list[float]:
-    """Trains a detector, and returns the loss of each step.
+    """Train a detector, and return the loss of each step.
 
     The rate warms up in 60 steps, and falls by a cosine.
     """
@@ -277,9 +277,9 @@ def score(detector: torch.nn.Module, photos: list[dict]) -> dict:
 
 @torch.no_grad()
 def differences(detector: torch.nn.Module, photos: list[dict]) -> list[float]:
-    """How much the maps of images on a canvas of the largest size, with the padding as
-    it is, differ from those of the images alone, by stage: the median over images of
-    the difference's norm, divided by the norm."""
+    """Return how much the maps of images on a canvas of the largest size, with the
+    padding as it is, differ from those of the images alone, by stage: the median over
+    images of the difference's norm, divided by the norm."""
     detector.eval()
     backbone, rows = detector.backbone, []
     for photo in photos:
@@ -340,7 +340,7 @@ def similarities(detector: torch.nn.Module, photos: list[dict]) -> dict[str, flo
 
 
 def measure(training: Training) -> dict:
-    """Trains and tests a detector."""
+    """Train and tests a detector."""
     torch.set_num_threads(1)
     sides = SIDES[training.sides]
     photos, tests = draw_all(NUM_TRAIN, 0, sides), draw_all(NUM_TEST, 1, sides)
@@ -368,7 +368,7 @@ def measure(training: Training) -> dict:
 
 
 def write(path: Path, rows: list[dict]) -> None:
-    """Writes a training a line, in order."""
+    """Write a training a line, in order."""
     keys = [field.name for field in fields(Training)]
     rows.sort(key=lambda row: [row[key] for key in keys])
     lines = ',\n  '.join(json.dumps(row) for row in rows)

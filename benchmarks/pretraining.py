@@ -103,7 +103,8 @@ class MeanOfMap(nn.Module):
 
 
 def build(start: Start, is_classifier: bool) -> nn.Module:
-    """A backbone that returns (vector,) as a classifier's, and four maps otherwise."""
+    """Return a backbone that returns (vector,) as a classifier's, and four maps
+    otherwise."""
     if start.backbone == 'PVTv2':
         from mmdet.models import PyramidVisionTransformerV2
 
@@ -134,7 +135,7 @@ def build(start: Start, is_classifier: bool) -> nn.Module:
 
 
 def normalized(pixels: Tensor) -> Tensor:
-    """Pixels of 0 to 255 (B, 3, H, W) as models take them."""
+    """Return pixels of 0 to 255 (B, 3, H, W) as models take them."""
     mean, std = (torch.tensor(x).view(3, 1, 1) for x in (MEAN, STD))
     return (pixels.float() - mean) / std
 
@@ -155,7 +156,7 @@ def read_squares(folder: Path) -> tuple[Tensor, Tensor]:
 
 
 def random_crops(squares: Tensor, random: torch.Generator) -> Tensor:
-    """Crops of 35 % to all of the squares, half of them flipped (B, 3, 96, 96)."""
+    """Crop of 35 % to all of the squares, half of them flipped (B, 3, 96, 96)."""
     count = len(squares)
     side = torch.empty(count).uniform_(0.35, 1.0, generator=random).sqrt()
     place = torch.rand(count, 2, generator=random) * 2 - 1
@@ -170,8 +171,8 @@ def random_crops(squares: Tensor, random: torch.Generator) -> Tensor:
 
 
 def set_rate(optimizer: torch.optim.Optimizer, rate: float, done: float) -> None:
-    """The rate at a share of the training: it rises in the first tenth, and falls by a
-    cosine."""
+    """Set the rate at a share of the training: it rises in the first tenth, and falls
+    by a cosine."""
     fall = (1 + math.cos(math.pi * done)) / 2
     for group in optimizer.param_groups:
         group['lr'] = rate * min(10 * done + 0.02, 1) * max(fall, 0.01)
@@ -187,7 +188,7 @@ def step(optimizer: torch.optim.Optimizer, model: nn.Module, loss: Tensor) -> No
 def pretrain(
     start: Start, train: tuple[Tensor, Tensor], test: tuple[Tensor, Tensor]
 ) -> tuple[nn.Module, float]:
-    """A classifier's backbone, and its share of right photographs."""
+    """Return a classifier's backbone, and its share of right photographs."""
     torch.manual_seed(0)
     random = torch.Generator().manual_seed(0)
     backbone = build(start, is_classifier=True)
@@ -297,7 +298,7 @@ class ClassOfPlaces(nn.Module):
 
 
 def start_of(start: Start, weights: Any, seed: int) -> nn.Module:
-    """A backbone of maps with random weights of a seed, or with those of a
+    """Return a backbone of maps with random weights of a seed, or with those of a
     classifier."""
     torch.manual_seed(seed)
     backbone = build(start, is_classifier=False)
@@ -319,8 +320,8 @@ def fit(
     train: Cells,
     test: Cells,
 ) -> tuple[float, float]:
-    """Trains a model of places, and returns its loss on photographs of the test, and
-    the share of right places among those with a cell."""
+    """Train a model of places, and return its loss on photographs of the test, and the
+    share of right places among those with a cell."""
     torch.manual_seed(seed)
     random = torch.Generator().manual_seed(seed)
     model = ClassOfPlaces(backbone, with_norms).train()
@@ -383,11 +384,12 @@ class Study:
         )
 
     def save(self) -> None:
-        """Writes the file, whole or not at all."""
+        """Write the file, whole or not at all."""
         write_results(self.out, self.results)
 
     def weights_of(self, name: str) -> dict[str, Tensor]:
-        """Weights of a backbone after its pretraining, which is done if it was not."""
+        """Return weights of a backbone after its pretraining, which is done if it was
+        not."""
         path = self.weights_folder / f'{name}.pth'
         if not path.exists():
             parts = ('train', 'val')
@@ -407,7 +409,7 @@ class Study:
         return torch.load(path)
 
     def describe_maps(self, name: str) -> None:
-        """Measures maps before and after the pretraining."""
+        """Measure maps before and after the pretraining."""
         row = self.results['pretraining'][name]
         if 'after' not in row:
             weights = self.weights_of(name)
@@ -425,7 +427,7 @@ class Study:
         return fit(backbone, with_norms, seed, rate, self.train, self.test)
 
     def run(self, name: str, is_pretrained: bool, with_norms: bool, seed: int) -> None:
-        """Trains a model of places at its best rate."""
+        """Train a model of places at its best rate."""
         key = f'{name}, {"pretrained" if is_pretrained else "from scratch"}'
         key += ', norms' if with_norms else ''
         row = self.results['places'].setdefault(key, dict(rates={}, seeds={}))
@@ -441,7 +443,7 @@ class Study:
         print(key, seed, row['seeds'][str(seed)], flush=True)
 
     def tune(self, losses: dict[str, float], choice: tuple[str, bool, bool]) -> float:
-        """The rate with the least loss."""
+        """Return the rate with the least loss."""
 
         def loss_at(rate: float) -> float:
             loss = round(self.loss(*choice, TUNING_SEED, rate)[0], 4)

@@ -73,8 +73,8 @@ def parse_args(argv=None):
 
 
 def selected(args):
-    """Places in the suite and cases that the arguments ask for, of those that are the
-    same on small inputs the first."""
+    """Return places in the suite and cases that the arguments ask for, of those that
+    are the same on small inputs the first."""
     cases = {}
     for i, case in enumerate(SUITES[args.suite]()):
         if args.only in case.title:
@@ -86,14 +86,14 @@ def selected(args):
 
 
 def stem(args):
-    """The result files' common stem."""
+    """Return the result files' common stem."""
     parts = [args.suite, args.device, *[args.dtype] * (args.dtype != 'float32')]
     parts += [f'batch{args.batch}'] * (args.batch != 1) + ['graph'] * args.graph
     return args.out / '_'.join(parts)
 
 
 def run_case(index, case, args):
-    """Rows of one case, whose place in the suite is ``index``."""
+    """Return rows of one case, whose place in the suite is ``index``."""
     peaks = {step: {} for step in case.steps}
     runs = [(step, name) for step in case.steps for name in case.variants]
     for step, name in track(runs, description=f'{case.title}, memory'):
@@ -113,7 +113,7 @@ def run_case(index, case, args):
 
 
 def measure_times(case, args, peaks):
-    """Times of the variants that could run when their memory was measured.
+    """Return times of the variants that could run when their memory was measured.
 
     Returns:
         dict: Seconds by step, variant and round.

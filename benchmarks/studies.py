@@ -7,7 +7,7 @@ from typing import Any
 
 
 def write_results(path: Path, results: dict[str, Any]) -> None:
-    """Writes a JSON file, whole or not at all."""
+    """Write a JSON file, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix('.part')
     part.write_text(json.dumps(results, indent=1) + '\n', 'utf-8')
@@ -22,8 +22,8 @@ def tune(
     most_rates: int,
     digits: int,
 ) -> float:
-    """The rate with the least loss, on a grid at whose edges it is not, unless the
-    grid has as many rates as it may. The smaller one of equals is the best.
+    """Return the rate with the least loss, on a grid at whose edges it is not, unless
+    the grid has as many rates as it may. The smaller one of equals is the best.
 
     Args:
         losses: By rate, those that are known; others are added.

@@ -32,7 +32,7 @@ def register() -> None:
 
 
 def check_versions() -> None:
-    """Compares the installed MMEngine and mmcv with the supported versions, without
+    """Compare the installed MMEngine and mmcv with the supported versions, without
     importing them.
 
     Raises:
@@ -57,7 +57,7 @@ def check_versions() -> None:
 
 
 def check_numpy() -> None:
-    """Compares the installed numpy with torch, without importing them. Models work
+    """Compare the installed numpy with torch, without importing them. Models work
     beside another numpy, but nothing that makes tensors of photos.
 
     Raises:
@@ -96,5 +96,5 @@ _LIBRARIES = {
 
 
 def _numbers(version: str) -> list[int]:
-    """The first three numbers of a version."""
+    """Return the first three numbers of a version."""
     return [*map(int, re.findall(r'\d+', version)), 0, 0][:3]

@@ -26,7 +26,7 @@ SHARED = ('train', 'test')
 
 
 def usage() -> str:
-    """The help: a line and an example for each command."""
+    """Return the help: a line and an example for each command."""
     width = max(map(len, VERBS)) + 2
     lines = ['usage: mmlinattn COMMAND ...', '']
     for verb, known in VERBS.items():
@@ -42,8 +42,8 @@ def usage() -> str:
 
 
 def command(verb: str) -> Callable[..., None]:
-    """The function of a command, for a script: it takes its arguments, by default
-    those of the process."""
+    """Return the function of a command, for a script: it takes its arguments, by
+    default those of the process."""
 
     def main(argv: Optional[Sequence[str]] = None) -> None:
         run(verb, sys.argv[1:] if argv is None else argv)
@@ -52,7 +52,7 @@ def command(verb: str) -> Callable[..., None]:
 
 
 def run(verb: str, argv: Sequence[str]) -> None:
-    """Runs a command."""
+    """Run a command."""
     known = VERBS[verb]
     errors: AbstractContextManager = nullcontext()
     if not known.is_alone:
@@ -66,7 +66,7 @@ def run(verb: str, argv: Sequence[str]) -> None:
 
 
 def run_mim(argv: Sequence[str]) -> NoReturn:
-    """Runs a command of mim, which ends the program."""
+    """Run a command of mim, which ends the program."""
     try:
         from mim.cli import cli
 
@@ -82,19 +82,19 @@ def run_mim(argv: Sequence[str]) -> NoReturn:
 
 
 def prog_name() -> str:
-    """The name of this program."""
+    """Return the name of this program."""
     return 'python -m mmlinattn' if program.is_module() else program.NAME
 
 
 def fail(message: str) -> NoReturn:
-    """Ends the program with one line on stderr and exit code 2."""
+    """End the program with one line on stderr and exit code 2."""
     print(f'{prog_name()}: error: {message}', file=sys.stderr)
     sys.exit(2)
 
 
 def names_package(words: Sequence[str]) -> bool:
-    """Whether the first positional argument is the name of an installed package that
-    mim knows, and no file."""
+    """Return whether the first positional argument is the name of an installed package
+    that mim knows, and no file."""
     first = next(
         (
             word
@@ -119,7 +119,7 @@ def names_package(words: Sequence[str]) -> bool:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:
-    """The command."""
+    """Run the command."""
     words = list(sys.argv[1:] if argv is None else argv)
     verb, rest = (words[0], words[1:]) if words else ('--help', [])
     if verb in ('--help', '-h', 'help'):

@@ -7,7 +7,7 @@ from mmengine.config import Config, ConfigDict
 
 
 def library_config(name: str) -> ConfigDict:
-    """Reads a config of another library, such as
+    """Read a config of another library, such as
     ``'mmdet::dino/dino-4scale_r50_8xb2-12e_coco.py'``, with its bases merged.
 
     MMEngine inherits whole configs, and takes one with an import statement for one in

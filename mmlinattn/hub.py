@@ -38,8 +38,8 @@ def register() -> None:
 
 
 def find_folder() -> Path:
-    """The folder of the model index and the configs, installed or in a source tree; a
-    FileNotFoundError if they are in neither place."""
+    """Return the folder of the model index and the configs, installed or in a source
+    tree; a FileNotFoundError if they are in neither place."""
     package = Path(mmlinattn.__file__).resolve().parent
     for folder in (package / '.mim', package.parent):
         if (folder / 'model-index.yml').is_file():

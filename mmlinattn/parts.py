@@ -50,16 +50,17 @@ def register(kind: Kind) -> Kind:
 
 
 def type_name(cfg: Any) -> str:
-    """The name of the class in a config, whose ``type`` is a name, with or without a
-    scope or a module, or the class itself; '' without a type."""
+    """Return the name of the class in a config, whose ``type`` is a name, with or
+    without a scope or a module, or the class itself; '' without a type."""
     kind = cfg.get('type') if isinstance(cfg, Mapping) else None
     name = '' if kind is None else getattr(kind, '__name__', str(kind))
     return name.rpartition('.')[2]
 
 
 def find(name: str) -> Optional[Any]:
-    """The class of a name, with or without our scope: one of ours, or one that MMEngine
-    knows without a default scope, where MMEngine is loaded. None if there is none."""
+    """Return the class of a name, with or without our scope: one of ours, or one that
+    MMEngine knows without a default scope, where MMEngine is loaded. None if there is
+    none."""
     own = name[len(SCOPE) + 1 :] if name.startswith(f'{SCOPE}.') else name
     if own in CLASSES:
         return CLASSES[own]
@@ -68,8 +69,8 @@ def find(name: str) -> Optional[Any]:
 
 
 def find_layer(name: str) -> Optional[Any]:
-    """The class of a norm or an activation: what :func:`find` finds, one in the default
-    scope of a run, or PyTorch's."""
+    """Return the class of a norm or an activation: what :func:`find` finds, one in the
+    default scope of a run, or PyTorch's."""
     kind = find(name)
     mmengine = sys.modules.get('mmengine.registry')
     if kind is None and mmengine:
@@ -84,7 +85,7 @@ def find_layer(name: str) -> Optional[Any]:
 
 
 def resolve(cfg: Mapping[str, Any], finder: Any = find) -> tuple[Any, dict[str, Any]]:
-    """The class that a config names, and its options.
+    """Return the class that a config names, and its options.
 
     Raises:
         KeyError: If there is no ``type``, or no class of this name.

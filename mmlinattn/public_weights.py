@@ -71,7 +71,7 @@ class PublicModel(NamedTuple):
         return self.address.rpartition('/')[2]
 
     def describe(self) -> str:
-        """Its name, results and license, in words."""
+        """Return its name, results and license, in words."""
         results = [f'{metric} {value:g}' for metric, value in self.scores.items()]
         license_ = f'license {self.license}' if self.license else 'no license is stated'
         return f'{self.name} ({", ".join([*results, license_])})'
@@ -103,8 +103,8 @@ def license_of(address: str, licenses: dict[str, str]) -> str:
 
 
 def _pairs(path: Path) -> Iterator[tuple[str, str]]:
-    """Keys and values of the lines of a YAML file without comments; of an item of a
-    list, only the value."""
+    """Yield keys and values of the lines of a YAML file without comments; of an item of
+    a list, only the value."""
     for line in path.read_text('utf-8').splitlines():
         text = line.partition(' #')[0].strip(' -')
         key, _, value = text.rpartition(': ') if ': ' in text else ('', '', text)
@@ -113,7 +113,7 @@ def _pairs(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _entries(path: Path) -> Iterator[dict[str, str]]:
-    """The entries of a metafile, flat."""
+    """Yield the entries of a metafile, flat."""
     entry: dict[str, str] = {}
     for key, value in _pairs(path):
         if key == 'Name' and entry:

@@ -54,7 +54,7 @@ def backbone_of(name: str) -> dict[str, Any]:
 def add_options(
     options: dict[str, Any], kind: str, img_size: Union[int, tuple[int, int], None]
 ) -> None:
-    """Adds to a user's options what a backbone of this class needs in a classifier of
+    """Add to a user's options what a backbone of this class needs in a classifier of
     timm."""
     family = family_of(kind)
     if img_size is not None and family.has_tables:
@@ -71,7 +71,8 @@ def add_options(
 def build_neck(
     backbone: dict[str, Any], num_features: int
 ) -> Optional[models.ConvPoolingNeck]:
-    """The neck of a classifier whose last norm is a BatchNorm; None for others."""
+    """Return the neck of a classifier whose last norm is a BatchNorm; None for
+    others."""
     family = family_of(backbone['type'])
     if not family.has_neck:
         return None
@@ -191,8 +192,8 @@ class TimmModel(nn.Module):
         return to_map(tokens, (height, width)).contiguous()
 
     def forward_head(self, x: Tensor, pre_logits: bool = False) -> Tensor:
-        """The output of :meth:`forward_features` to logits (B, num_classes) or, with
-        ``pre_logits``, to the last layer's input."""
+        """Return the output of :meth:`forward_features` to logits (B, num_classes) or,
+        with ``pre_logits``, to the last layer's input."""
         if self.neck is not None:
             x = self.neck.layer(x)
         if self.global_pool == 'token':
@@ -215,8 +216,8 @@ class TimmModel(nn.Module):
         intermediates_only: bool = False,
         return_prefix_tokens: bool = False,
     ) -> Any:
-        """Maps (B, C_i, H_i, W_i) of stages: ``indices`` lists their numbers, or counts
-        the last ones; by default all. With ``output_fmt='NLC'``, their tokens
+        """Return maps (B, C_i, H_i, W_i) of stages: ``indices`` lists their numbers, or
+        counts the last ones; by default all. With ``output_fmt='NLC'``, their tokens
         (B, H_i * W_i, C_i). With ``return_prefix_tokens``, each comes in a pair with
         the class token of its stage, (B, 1, C_i) or (B, 0, C_i).
 
@@ -284,11 +285,11 @@ class TimmModel(nn.Module):
         self.backbone.with_cp = enable
 
     def no_weight_decay(self) -> set[str]:
-        """Names of parameters without weight decay, besides vectors."""
+        """Return names of parameters without weight decay, besides vectors."""
         return {name for name, _ in self.named_parameters() if NO_DECAY.search(name)}
 
     def group_matcher(self, coarse: bool = False) -> Callable[[str], int]:
-        """A function from a parameter's name to its layer, or to its stage."""
+        """Return a function from a parameter's name to its layer, or to its stage."""
 
         def stage_of(name: str) -> int:
             inside = name.startswith(PREFIX)
@@ -357,7 +358,8 @@ def describe(name: str, weights: Optional[str]) -> dict[str, Any]:
 
 
 def weights_of(config: str) -> Optional[str]:
-    """The address of a model's public weights, trained from scratch or fine-tuned."""
+    """Return the address of a model's public weights, trained from scratch or
+    fine-tuned."""
     names = config, config.replace('_in1k', '_finetune_in1k')
     return next((_addresses[name] for name in names if name in _addresses), None)
 

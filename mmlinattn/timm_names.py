@@ -75,7 +75,7 @@ def row(
     ending: str = '_in1k',
     **options: Any,
 ) -> tuple[str, dict[str, Any]]:
-    """A config, and its backbone without the settings of the training."""
+    """Return a config, and its backbone without the settings of the training."""
     options.update(arch=arch, attention=attention, img_size=img_size)
     backbone = {key: value for key, value in options.items() if value is not None}
     return config + ending, backbone

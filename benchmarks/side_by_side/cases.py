@@ -28,7 +28,7 @@ def natural_map(shape):
 
 
 def image(shape, dtype):
-    """A batch of images in float32: in half precision models run autocast."""
+    """Return a batch of images in float32: in half precision models run autocast."""
     return (natural_map(shape),)
 
 
@@ -61,13 +61,13 @@ class Case(NamedTuple):
         return f'{self.name}, {size(self.shape)}'
 
     def at(self, batch, small):
-        """The case on another batch, and on its small input if asked for."""
+        """Return the case on another batch, and on its small input if asked for."""
         shape = self.small if small else self.shape
         return self._replace(shape=(batch, *shape[1:]))
 
 
 def size(shape):
-    """A shape as text."""
+    """Return a shape as text."""
     return '×'.join(map(str, shape))
 
 
@@ -82,7 +82,7 @@ def shapes_of(outs, whole=True):
 
 @torch.no_grad()
 def check_same_work(title, modules, inputs):
-    """Raises a ValueError if a variant gives maps of other sizes than the first one. A
+    """Raise a ValueError if a variant gives maps of other sizes than the first one. A
     detector's are those of its neck and of its dense head, one value an anchor."""
     work = {}
     for name, module in modules.items():
@@ -99,7 +99,7 @@ def check_same_work(title, modules, inputs):
 
 
 def place(inputs, device):
-    """Inputs on a device, leaves of its graph where they need gradients."""
+    """Return inputs on a device, leaves of its graph where they need gradients."""
     return tuple(
         value.detach().to(device).requires_grad_(value.requires_grad)
         if isinstance(value, torch.Tensor)
@@ -147,7 +147,7 @@ def noise(shape, seed=0):
 
 
 def project(tokens, num_heads, seed=0):
-    """A random projection of (B, N, C) to heads (B, h, N, d)."""
+    """Return a random projection of (B, N, C) to heads (B, h, N, d)."""
     channels = tokens.size(-1)
     out = tokens @ noise((channels, channels), seed) / channels**0.5
     return out.unflatten(-1, (num_heads, -1)).transpose(1, 2).contiguous()
@@ -158,8 +158,8 @@ def leaves(tensors, dtype):
 
 
 def softmax_free_inputs(shape, dtype, num_heads, ratio):
-    """Queries (B, h, N, d), landmarks (B, h, m, d) and values of a smooth image, as
-    SOFT makes them on a map (B, h * d, H, W): landmarks come from the queries by a
+    """Return queries (B, h, N, d), landmarks (B, h, m, d) and values of a smooth image,
+    as SOFT makes them on a map (B, h * d, H, W): landmarks come from the queries by a
     strided convolution of cells of ``ratio`` tokens, LayerNorm and GELU."""
     batch, channels, height, width = shape
     maps = natural_map((batch, 3, height, width))
@@ -175,7 +175,7 @@ def softmax_free_inputs(shape, dtype, num_heads, ratio):
 
 
 def product_inputs(shape, dtype, num_heads, ratio, transposed=False):
-    """Rows and columns of P, or of its transpose, and what it multiplies."""
+    """Return rows and columns of P, or of its transpose, and what it multiplies."""
     q, landmarks, v = softmax_free_inputs(shape, dtype, num_heads, ratio)
     if transposed:
         values = v[:, :, : landmarks.size(2)].contiguous()
@@ -184,8 +184,8 @@ def product_inputs(shape, dtype, num_heads, ratio, transposed=False):
 
 
 def solver_inputs(shape, dtype, num_heads, ratio):
-    """A (B, h, m, m) of a smooth image's landmarks, and a right-hand side
-    (B, h, m, d) in its range. Always float32 or more: so is it in the models."""
+    """Return a (B, h, m, m) of a smooth image's landmarks, and a right-hand side (B, h,
+    m, d) in its range. Always float32 or more: so is it in the models."""
     dtype = torch.promote_types(dtype, torch.float32)
     _, landmarks, v = softmax_free_inputs(shape, dtype, num_heads, ratio)
     with torch.no_grad():

@@ -30,7 +30,7 @@ SHARE = 0.9
 
 
 def make_inputs(case, args):
-    """The case's inputs, and small ones to warm up with."""
+    """Return the case's inputs, and small ones to warm up with."""
     return tuple(
         place(case.inputs(shape, getattr(torch, args.dtype)), args.device)
         for shape in (case.shape, case.small)
@@ -38,7 +38,7 @@ def make_inputs(case, args):
 
 
 def build(case, args, names):
-    """Modules of some variants, always with the same weights."""
+    """Return modules of some variants, always with the same weights."""
     modules = {}
     for name in names:
         torch.manual_seed(0)
@@ -55,9 +55,9 @@ def gradient(shape, dtype, device):
 
 
 def timed(module, inputs, step, args):
-    """One step of a module, and what cleans up after it: 'forward', an inference, or
-    'forward+backward', a training step without the optimizer's; bfloat16 is mixed
-    precision."""
+    """Return one step of a module, and what cleans up after it: 'forward', an
+    inference, or 'forward+backward', a training step without the optimizer's; bfloat16
+    is mixed precision."""
     trains, is_half = step != 'forward', args.dtype != 'float32'
 
     def run():
@@ -75,7 +75,8 @@ def timed(module, inputs, step, args):
 
 
 def replayed(module, inputs, step, args):
-    """The same as :func:`timed` of an inference that a CUDA graph has recorded."""
+    """Return the same as :func:`timed` of an inference that a CUDA graph has
+    recorded."""
     run, clean_up = timed(module, inputs, step, args)
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
@@ -94,14 +95,14 @@ def replayed(module, inputs, step, args):
 
 
 def drop_gradients(tensors):
-    """Frees what a training step leaves."""
+    """Free what a training step leaves."""
     for tensor in tensors:
         if isinstance(tensor, torch.Tensor):
             tensor.grad = None
 
 
 def measure(runs, rounds, progress=iter):
-    """Times each variant once per round, in an order that changes every round; slow
+    """Time each variant once per round, in an order that changes every round; slow
     ones in the first rounds only. Runs close in time see the same machine, so ratios
     within a round are steadier than the times themselves.
 
@@ -135,13 +136,13 @@ def measure(runs, rounds, progress=iter):
 
 
 def synchronize(device):
-    """Waits for a GPU's queue; a CPU has none."""
+    """Wait for a GPU's queue; a CPU has none."""
     if device == 'cuda':
         torch.cuda.synchronize()
 
 
 def peak_of_variant(index, variant, step, args):
-    """Measures one step of a variant of the suite's case at ``index``, on a CPU in a
+    """Measure one step of a variant of the suite's case at ``index``, on a CPU in a
     process of its own: 'bytes', None where they can't be measured, or 'error'."""
     if args.small or args.device == 'cuda':
         # a process of its own would spend most of its time on starting
@@ -156,7 +157,7 @@ def peak_of_variant(index, variant, step, args):
 
 
 def peak_or_error(index, variant, step, args):
-    """The result of :func:`peak_of_variant`, measured in this process."""
+    """Return the result of :func:`peak_of_variant`, measured in this process."""
     from .registry import SUITES
 
     torch.set_num_threads(args.threads)
@@ -184,8 +185,8 @@ def peak_or_error(index, variant, step, args):
 
 
 def peak_bytes(step, device):
-    """Bytes that a step takes above what is there before it; None where they can't be
-    measured."""
+    """Return bytes that a step takes above what is there before it; None where they
+    can't be measured."""
     gc.collect()
     if device == 'cuda':
         torch.cuda.synchronize()
@@ -205,7 +206,7 @@ def peak_bytes(step, device):
 
 
 def release_memory():
-    """Returns freed memory to the system, where the C library is glibc."""
+    """Return freed memory to the system, where the C library is glibc."""
     library = ctypes.CDLL(None) if os.name == 'posix' else None
     trim = getattr(library, 'malloc_trim', None)
     if trim is not None:
@@ -213,13 +214,13 @@ def release_memory():
 
 
 def resident(name):
-    """A figure of /proc/self/status in bytes."""
+    """Return a figure of /proc/self/status in bytes."""
     status = Path('/proc/self/status').read_text()
     return 1024 * int(re.search(rf'{name}:\s+(\d+) kB', status)[1])
 
 
 def limit_memory():
-    """Makes a step that would not fit in memory an error of its own process."""
+    """Make a step that would not fit in memory an error of its own process."""
     try:
         import resource
 

@@ -53,7 +53,7 @@ class Ours:
 
 
 def variants(make):
-    """The compiled one, where mmcv has it, and ours."""
+    """Return the compiled one, where mmcv has it, and ours."""
     operators = {'mmlinattn.ops': Ours()}
     extension = importlib.import_module('mmcv._ext')
     if not extension.__file__.endswith('.py'):
@@ -79,14 +79,14 @@ def suppression(shape, dtype):
 
 
 def regions(shape, dtype):
-    """A map and 512 regions of it, 16 where the map is small."""
+    """Return a map and 512 regions of it, 16 where the map is small."""
     count = 512 if shape[-1] > 50 else 16
     rois = torch.cat([torch.zeros(count, 1), boxes((1, count))], 1)
     return noise(shape).requires_grad_(), rois
 
 
 def shifted(shape, dtype):
-    """A map, and the offsets and weights of a convolution."""
+    """Return a map, and the offsets and weights of a convolution."""
     batch, channels, *sides = shape
     shapes = shape, (batch, 18, *sides), (channels, channels, 3, 3)
     return [noise(shape).requires_grad_() for shape in shapes]

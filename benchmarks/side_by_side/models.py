@@ -31,7 +31,8 @@ RESNET_50 = dict(
 
 
 def timm_config(name):
-    """The config by which a backbone of timm stands in configs of mm's libraries."""
+    """Return the config by which a backbone of timm stands in configs of mm's
+    libraries."""
     return dict(
         type='mmpretrain.TIMMBackbone',
         model_name=name,
@@ -41,8 +42,9 @@ def timm_config(name):
 
 
 def backbone(type, context=None, change=None, **cfg):
-    """A function that builds a backbone from its config, whose type has no scope if it
-    is ours, changes it by ``change``, and calls it in a context, if they are given."""
+    """Return a function that builds a backbone from its config, whose type has no scope
+    if it is ours, changes it by ``change``, and calls it in a context, if they are
+    given."""
 
     def build():
         from mmengine.registry import MODELS
@@ -59,7 +61,7 @@ def backbone(type, context=None, change=None, **cfg):
 
 
 def fuse_attention(model):
-    """Lets PyTorch's attention modules compute by its fused kernels: they write the
+    """Let PyTorch's attention modules compute by its fused kernels: they write the
     whole attention matrix where a caller leaves ``need_weights`` as it is, as mmdet's
     PVTv2 does, which does not use it.
 
@@ -111,7 +113,7 @@ def torchvision_swin():
 
 
 def initialized(model):
-    """A model with the weights that training starts from."""
+    """Return a model with the weights that training starts from."""
     if next(model.parameters()).is_meta:
         return model  # it has sizes only
     from mmlinattn.utils.log import quiet
@@ -154,7 +156,7 @@ class Detector(nn.Module):
 
 
 def map_channels(backbone):
-    """Channels of a backbone's maps, in order of its ``out_indices``."""
+    """Return channels of a backbone's maps, in order of its ``out_indices``."""
     from mmengine.registry import MODELS
 
     scope, _, _ = backbone['type'].rpartition('.')
@@ -166,7 +168,7 @@ def map_channels(backbone):
 
 
 def detector(config, backbone=None, change=None):
-    """A function that builds the detector of a config, a path inside configs/ or
+    """Return a function that builds the detector of a config, a path inside configs/ or
     ``mmdet::NAME``, with another library's backbone in place of the config's, if given,
     and changes the backbone by ``change``."""
 
@@ -198,7 +200,7 @@ def detector(config, backbone=None, change=None):
 
 
 def detection_batch(shape, dtype, with_mask):
-    """A batch of noise with ten objects an image, for :class:`Detector`."""
+    """Return a batch of noise with ten objects an image, for :class:`Detector`."""
     from mmdet.testing import demo_mm_inputs
 
     count, options = shape[0], dict(num_classes=80, with_mask=with_mask)

@@ -22,7 +22,7 @@ LABEL_GAP = 14  # pixels, on both sides of a label together
 
 @style.context(STYLE)
 def plot_times(rows, path):
-    """Draws time against the number of pixels, on logarithmic axes, of the case with
+    """Draw time against the number of pixels, on logarithmic axes, of the case with
     most sizes, forward, and its variants that have all of them; nothing below three
     sizes."""
     curves = {}
@@ -54,7 +54,7 @@ def plot_times(rows, path):
 
 @style.context(STYLE)
 def plot_ratios(rows, path):
-    """Draws bars of the ratios of time and memory, one panel a step."""
+    """Draw bars of the ratios of time and memory, one panel a step."""
     quantities = dict(ratio='time', memory_ratio='peak memory')
     panels = dict.fromkeys(
         (row['step'], key) for key in quantities for row in rows if row.get(key)
@@ -93,7 +93,7 @@ def plot_ratios(rows, path):
 
 
 def make_room_for_labels(axis):
-    """Sets the limits of an axis so that the labels behind its bars are inside."""
+    """Set the limits of an axis so that the labels behind its bars are inside."""
     width = axis.get_window_extent().width
     most = 0
     for bar, label in zip(axis.patches, axis.texts):
@@ -103,13 +103,13 @@ def make_room_for_labels(axis):
 
 
 def subplots(num, width, height, **options):
-    """A figure, and axes beside each other; sizes in inches."""
+    """Return a figure, and axes beside each other; sizes in inches."""
     figure = Figure((width, height), layout='constrained')
     return figure, figure.subplots(1, num, squeeze=False, **options)[0]
 
 
 def save(figure, path):
-    """Writes a figure, a PNG with few colors; equal figures give equal files."""
+    """Write a figure, a PNG with few colors; equal figures give equal files."""
     figures.save(figure, path)
     with Image.open(path) as picture:
         small = picture.convert('RGB').quantize(128)

@@ -54,8 +54,8 @@ def on_stage(name, functions, stage, inputs, image_shape=DETECTION) -> Case:
 
 
 def ops() -> list[Case]:
-    """The operator of SOFT++ by itself, and a product with P (m, N) or its transpose
-    alone, beside softmax attention of the same queries, keys and values."""
+    """Return the operator of SOFT++ by itself, and a product with P (m, N) or its
+    transpose alone, beside softmax attention of the same queries, keys and values."""
     operators = dict(explicit=explicit_attention, ours=softmax_free_attention)
     products = {
         'explicit': lambda q, k, v: kernel_matrix(q, k) @ v,
@@ -187,7 +187,7 @@ def detectors() -> list[Case]:
 
 
 def attentions() -> list[Case]:
-    """The ELFATT paper's comparison: its speed-ups are those that it claims at
+    """Return the ELFATT paper's comparison: its speed-ups are those that it claims at
     such sizes, in mixed precision on a GPU."""
     names = ('elfatt', 'local', 'efficient', 'agent', 'flatten')
     return [
@@ -217,7 +217,7 @@ def zoo() -> list[Case]:
 
 
 def antioversmoothing() -> list[Case]:
-    """The paper's models without and with each technique."""
+    """Return the paper's models without and with each technique."""
     plain = {
         'DeiT-S': dict(type='VisionTransformer', arch='deit-small'),
         'Swin-S': dict(SWIN, arch='small'),

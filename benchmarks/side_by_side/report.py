@@ -15,7 +15,7 @@ MEASURED = '<!-- measured -->'
 
 
 def machine(device):
-    """One line that says what the figures were measured on."""
+    """Return one line that says what the figures were measured on."""
     threads = torch.get_num_threads()
     name = platform.processor() or platform.machine()
     info = Path('/proc/cpuinfo')
@@ -29,9 +29,9 @@ def machine(device):
 
 
 def summary(seconds, baseline=None):
-    """Medians and quartiles of a variant's times by round, and of their ratios over the
-    baseline's in the same round, or in the latest one that a slow baseline took part
-    in. Quartiles of one value are None."""
+    """Return medians and quartiles of a variant's times by round, and of their ratios
+    over the baseline's in the same round, or in the latest one that a slow baseline
+    took part in. Quartiles of one value are None."""
     times = list(seconds.values())
     figures = dict(seconds=statistics.median(times), seconds_quartiles=quartiles(times))
     if baseline:
@@ -52,8 +52,9 @@ def quartiles(values):
 
 
 def make_rows(case, step, pairs, times, peaks):
-    """One row for each pair of a variant and its baseline, without what is not known;
-    times are seconds by variant and round, peaks what ``peak_of_variant`` returned."""
+    """Return one row for each pair of a variant and its baseline, without what is not
+    known; times are seconds by variant and round, peaks what ``peak_of_variant``
+    returned."""
     rows = []
     for variant, base in pairs:
         row = dict(
@@ -78,7 +79,7 @@ def milliseconds(seconds):
 
 
 def span(text):
-    """A pair of values as text, each by ``text``."""
+    """Return a pair of values as text, each by ``text``."""
     return lambda pair: ' - '.join(map(text, pair))
 
 
@@ -102,13 +103,13 @@ COLUMNS = (
 
 
 def markdown(titles, lines):
-    """A Markdown table."""
+    """Return a Markdown table."""
     rows = [titles, ['---'] * len(titles), *lines]
     return '\n'.join(f'| {" | ".join(row)} |' for row in rows)
 
 
 def table(rows):
-    """Rows as a Markdown table."""
+    """Return rows as a Markdown table."""
     columns = [column for column in COLUMNS if any(column[1] in row for row in rows)]
     lines = [
         [text(row[key]) if key in row else '-' for _, key, text in columns]
@@ -118,7 +119,7 @@ def table(rows):
 
 
 def describe(args, rows):
-    """What was measured, on what and how, in Markdown."""
+    """Return what was measured, on what and how, in Markdown."""
     what = f'Suite `{args.suite}`, {args.dtype}, up to {args.rounds} rounds'
     if args.small:
         what += ', small inputs: figures mean nothing'
@@ -126,7 +127,7 @@ def describe(args, rows):
 
 
 def write_page(path, text):
-    """Writes a page below what a person wrote above the mark of an earlier one."""
+    """Write a page below what a person wrote above the mark of an earlier one."""
     text = f'{MEASURED}\n{text}'
     if path.exists():
         above, mark, _ = path.read_text('utf-8').partition(MEASURED)
@@ -135,7 +136,7 @@ def write_page(path, text):
 
 
 def write_json(path, args, rows):
-    """Writes rows whole or not at all, one a line."""
+    """Write rows whole or not at all, one a line."""
     head = dict(machine=machine(args.device), dtype=args.dtype, small=args.small)
     lines = ',\n  '.join(map(json.dumps, rows))
     with whole_file(path) as draft:

@@ -56,7 +56,7 @@ def model_of(row):
 
 
 def is_ours(row):
-    """Whether a row's model is built by this package."""
+    """Return whether a row's model is built by this package."""
     return ' (' not in row['variant']
 
 
@@ -74,7 +74,7 @@ def fastest_forms(rows):
 
 
 def table(rows, accuracies):
-    """Lines of a Markdown table."""
+    """Return lines of a Markdown table."""
     lines = []
     for row in rows:
         top1, source = accuracies.get(model_of(row), ('not known', '-'))
@@ -87,7 +87,7 @@ def table(rows, accuracies):
 
 @style.context(plot.STYLE)
 def draw(rows, accuracies, path):
-    """Draws accuracy against time; models without a published accuracy stand on the
+    """Draw accuracy against time; models without a published accuracy stand on the
     lower edge."""
     figure, (axis,) = plot.subplots(1, 7.2, 4.8)
     known = [
@@ -120,7 +120,7 @@ def draw(rows, accuracies, path):
 
 
 def render():
-    """The page with the table of what is measured now."""
+    """Return the page with the table of what is measured now."""
     measured = json.loads(MEASURED.read_text('utf-8'))
     text = table(fastest_forms(measured['rows']), read_accuracies())
     text += f'\n\nMeasured on: {measured["machine"]}.\n'

@@ -50,18 +50,18 @@ WEIGHTS = {'ImageNet-1k': 'classifiers', 'COCO': 'detectors', 'ADE20K': 'segment
 
 
 def build(name):
-    """The Swin-T of an attention, without its values."""
+    """Return the Swin-T of an attention, without its values."""
     with torch.device('meta'):
         return SwinTransformer(**ZOO[name])
 
 
 def kind_of(name):
-    """The attention's class."""
+    """Return the attention's class."""
     return type(build(name).stages[0].blocks[0].attn)
 
 
 def link(address):
-    """An address by its last part."""
+    """Return an address by its last part."""
     return f'[{address.rpartition("/")[2]}]({address})'
 
 
@@ -72,7 +72,7 @@ def equations(facts):
 
 
 def needs(facts):
-    """Parts of each attention, its support, and public weights."""
+    """Return parts of each attention, its support, and public weights."""
     entries = [x for part in read_metafiles().values() for x in part]
     papers = {
         x['Name']: x.get('Paper')
@@ -129,7 +129,7 @@ def sizes(facts):
 
 
 def matching(_facts):
-    """Percents of tokens that are given the right value."""
+    """Return percents of tokens that are given the right value."""
     lines = []
     for name, row in json.loads(MATCHED.read_text('utf-8'))['attentions'].items():
         seeds = row['seeds'].values()
@@ -145,7 +145,7 @@ def matching(_facts):
 
 
 def render():
-    """The page with its tables written anew."""
+    """Return the page with its tables written anew."""
     facts = yaml.safe_load(FACTS.read_text('utf-8'))
     make = dict(equations=equations, needs=needs, sizes=sizes, matching=matching)
 

@@ -26,14 +26,14 @@ class Table(NamedTuple):
 
 
 def difference(file: str, data: str, model: str, other: str, key: str) -> str:
-    """Points between the scores of two models for the same seeds."""
+    """Return points between the scores of two models for the same seeds."""
     place = f'{data} {model!r} seeds * {key}'.strip()
     beside = f'{other!r} seeds * {key}'
     return f'interval % {file} {place} - {beside}'
 
 
 def added_by_attention() -> Iterator[tuple[str, list[str]]]:
-    """Rows of models beside the same without attention."""
+    """Yield rows of models beside the same without attention."""
     for title, data, model, other in (
         ('SOFT++ pyramid, Imagenette', 'imagenette', 'SOFT++', 'SOFT++ no attention'),
         (
@@ -68,7 +68,7 @@ def added_by_attention() -> Iterator[tuple[str, list[str]]]:
 
 
 def sizes_of_pyramids() -> Iterator[tuple[str, list[str]]]:
-    """Rows of pyramids at the size of the training and at a larger one."""
+    """Yield rows of pyramids at the size of the training and at a larger one."""
     for title, model in (
         ('SOFT++', 'SOFT++'),
         ('bare', 'SOFT++ bare'),
@@ -87,7 +87,7 @@ def sizes_of_pyramids() -> Iterator[tuple[str, list[str]]]:
 
 
 def changed_after_training() -> Iterator[tuple[str, list[str]]]:
-    """Rows of what changes a trained bare pyramid."""
+    """Yield rows of what changes a trained bare pyramid."""
     place = f"{RUNS} imagenette 'SOFT++ bare' looks *"
     for title, look in (
         ('a ridge of 0.1 in place of 20 steps', 'tested with ridge 0.1'),
@@ -102,7 +102,7 @@ def changed_after_training() -> Iterator[tuple[str, list[str]]]:
 
 
 def bag() -> Iterator[tuple[str, list[str]]]:
-    """Rows of the bag of patches, measured on a CPU (A) and on GPUs (B)."""
+    """Yield rows of the bag of patches, measured on a CPU (A) and on GPUs (B)."""
     for title, first, second in (
         ('softmax', 'softmax', 'softmax'),
         ('rows, convolved landmarks', 'rows, conv', 'rows, conv'),
@@ -132,7 +132,7 @@ def bag() -> Iterator[tuple[str, list[str]]]:
 
 
 def bag_differences() -> Iterator[tuple[str, list[str]]]:
-    """Rows of differences between attentions on the bag of patches."""
+    """Yield rows of differences between attentions on the bag of patches."""
     for title, file, data, model, other in (
         ('softmax - none (A)', LINEAR, '', 'softmax', 'no attention'),
         ('softmax - none (B)', EXACT, 'bag', 'softmax', 'no attention'),
@@ -173,7 +173,7 @@ def bag_differences() -> Iterator[tuple[str, list[str]]]:
 
 
 def exact_parts() -> Iterator[tuple[str, list[str]]]:
-    """Rows of pyramids with exact parts."""
+    """Yield rows of pyramids with exact parts."""
     for title, model in (
         ('rows, convolved landmarks', 'rows, conv'),
         ('rows, small convolutions', 'rows, small conv'),
@@ -213,7 +213,7 @@ TABLES = {
 
 
 def cell_of(source: str) -> str:
-    """A cell: a mean, or a difference and half the width of its interval."""
+    """Return a cell: a mean, or a difference and half the width of its interval."""
     if source == NONE:
         return NONE
     values = evaluate(source)
@@ -223,7 +223,7 @@ def cell_of(source: str) -> str:
 
 
 def render(page: str) -> str:
-    """A page with its tables written anew."""
+    """Return a page with its tables written anew."""
 
     def write(match: re.Match[str]) -> str:
         table = TABLES[match[2]]

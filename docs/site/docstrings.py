@@ -19,7 +19,7 @@ class Roles(griffe.Extension):
 
 
 def read_roles(text):
-    """A docstring in Markdown."""
+    """Return a docstring in Markdown."""
 
     def display(match):
         indent, latex = match.groups()

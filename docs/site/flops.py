@@ -33,7 +33,7 @@ COLUMNS = dict(
 
 
 def read_rows(table):
-    """Rows of a table by name: those from docs/printed, and its own."""
+    """Return rows of a table by name: those from docs/printed, and its own."""
     rows = {}
     for source in table.get('From', ()):
         path = ROOT / f'docs/printed/{source["paper"]}.yml'
@@ -62,7 +62,7 @@ def config_of(name):
 
 @lru_cache(None)
 def measure(title, name):
-    """Number of parameters and FlopCount of a row, as get_flops counts them."""
+    """Return number of parameters and FlopCount of a row, as get_flops counts them."""
     row = TABLES[title]['Rows'][name]
     cfg = copy.deepcopy(config_of(row['config'])[1])
     options = row.get('options', {})
@@ -76,8 +76,8 @@ def measure(title, name):
 
 
 def compare(title, name):
-    """Columns of a row: (our value, printed value, True if they agree to the last
-    printed digit) by the column's key."""
+    """Return columns of a row: (our value, printed value, True if they agree to the
+    last printed digit) by the column's key."""
     table = TABLES[title]
     num_params, flops = measure(title, name)
     columns = {}
@@ -97,7 +97,7 @@ def option_text(key, value):
 
 
 def cells_of(title, name):
-    """Cells of a row: model, options, columns, difference."""
+    """Return cells of a row: model, options, columns, difference."""
     row = TABLES[title]['Rows'][name]
     options = (option_text(*option) for option in row.get('options', {}).items())
     cells = [f'[{name}](../{config_of(row["config"])[0]})', ' '.join(options)]
@@ -111,7 +111,7 @@ def cells_of(title, name):
 
 
 def render(text):
-    """The page with its tables written anew."""
+    """Return the page with its tables written anew."""
 
     def replace(match):
         start, title, end = match.groups()

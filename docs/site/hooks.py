@@ -52,14 +52,14 @@ def on_config(config):
 
 
 def on_files(files, config):
-    """Adds the pages that lie outside docs/."""
+    """Add the pages that lie outside docs/."""
     for uri, path in OUTSIDE.items():
         files.append(File.generated(config, uri, abs_src_path=str(ROOT / path)))
     return files
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Converts links of the repository and LaTeX for the site, marks tables for
+    """Convert links of the repository and LaTeX for the site, marks tables for
     tables.js, and ranks the page for the search."""
     uri = page.file.src_uri
     page.edit_url = f'{config.repo_url}/edit/main/{OUTSIDE.get(uri, f"docs/{uri}")}'
@@ -79,7 +79,7 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def on_page_content(html, page, config, files):
-    """Chooses where options in code and names of models break."""
+    """Choose where options in code and names of models break."""
     if 'class="sortable"' in html:
         html = NAME.sub(lambda x: x[1] + x[2].replace('_', '_<wbr>'), html)
     return CODE.sub(keep_options_whole, html)
@@ -94,15 +94,15 @@ def on_post_template(output_content, template_name, config):
 
 
 def on_post_build(config):
-    """Stops if a page loads anything from other servers."""
+    """Stop if a page loads anything from other servers."""
     found = foreign_loads(config.site_dir)
     if found:
         raise PluginError('loaded from other servers: ' + '\n'.join(found))
 
 
 def keep_options_whole(code):
-    """A match of <code> whose lines end at slashes of paths, and at no hyphen of an
-    option."""
+    """Return a match of <code> whose lines end at slashes of paths, and at no hyphen of
+    an option."""
     parts = TAG.split(code[0])
     for i in range(0, len(parts), 2):  # the texts between tags
         text = OPTION.sub(r'<span class="option">\g<0></span>', parts[i])
@@ -111,7 +111,7 @@ def keep_options_whole(code):
 
 
 def draw(fence):
-    """A block of LaTeX as MathML; other blocks unchanged."""
+    """Return a block of LaTeX as MathML; other blocks unchanged."""
     language, _, text = fence[3].partition('\n')
     if language.strip() != 'math':
         return fence[0]
@@ -119,7 +119,7 @@ def draw(fence):
 
 
 def turn_links(text, page, config, files):
-    """Converts the links of a part of a page.
+    """Convert the links of a part of a page.
 
     Args:
         text (str): Markdown without blocks of code.
@@ -138,7 +138,7 @@ def turn_links(text, page, config, files):
         return os.path.normpath(here / link)
 
     def unlink(match):
-        """Replaces a link to a folder without a page by its name."""
+        """Replace a link to a folder without a page by its name."""
         path = ROOT / place(match[2])
         bare = path.is_dir() and not (path / 'README.md').is_file()
         return match[1] if bare else match[0]

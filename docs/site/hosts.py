@@ -32,7 +32,7 @@ class Loads(HTMLParser):
 
 
 def foreign_loads(folder):
-    """Addresses that the files of a site load from other hosts.
+    """Return addresses that the files of a site load from other hosts.
 
     Args:
         folder (Path): The built site.

@@ -94,14 +94,15 @@ TASKS = {
 
 
 def read_metafiles():
-    """Entries of the metafiles that the index names, by the folder of their configs."""
+    """Return entries of the metafiles that the index names, by the folder of their
+    configs."""
     index = yaml.safe_load((ROOT / 'model-index.yml').read_bytes())
     metafiles = [ROOT / path for path in index['Import']]
     return {x.parent.name: yaml.safe_load(x.read_bytes())['Models'] for x in metafiles}
 
 
 def read_printed():
-    """Rows of docs/printed by the name of their config, all figures as text."""
+    """Return rows of docs/printed by the name of their config, all figures as text."""
     return {
         row['config']: dict(row, source=f'[Table {table["Table"]}]({paper["Address"]})')
         for path in ROOT.glob('docs/printed/*.yml')
@@ -112,12 +113,12 @@ def read_printed():
 
 
 def method_of(name):
-    """The beginning of a config's name, or in1k for a classifier."""
+    """Return the beginning of a config's name, or in1k for a classifier."""
     return 'in1k' if CLASSIFIER.search(name) else name.partition('_')[0]
 
 
 def metrics_of(entry):
-    """The papers' results of an entry, by their name in a table."""
+    """Return the papers' results of an entry, by their name in a table."""
     return {
         METRICS[name]: value
         for result in entry.get('Results', [])
@@ -126,7 +127,7 @@ def metrics_of(entry):
 
 
 def cells_of(entry, printed):
-    """Cells of the row of a config, by their title."""
+    """Return cells of the row of a config, by their title."""
     name, meta = entry['Name'], entry['Metadata']
     row = printed.get(name, {})
     cells = {'config': f'[{name}](../../{entry["Config"]})'}
@@ -147,7 +148,8 @@ def cells_of(entry, printed):
 
 
 def render_table(entries, printed):
-    """A table in Markdown, with one row for each config of a metafile's entries."""
+    """Return a table in Markdown, with one row for each config of a metafile's
+    entries."""
     rows = [cells_of(entry, printed) for entry in entries]
     titles = dict.fromkeys(title for row in rows for title in row)
     titles = sorted(titles, key='source of the figures'.__eq__)  # it comes last
@@ -164,7 +166,7 @@ def render_table(entries, printed):
 
 
 def render_page(text, metafiles, printed):
-    """A page with its tables written anew."""
+    """Return a page with its tables written anew."""
 
     def replace(match):
         start, family, methods, data, end = match.groups()
@@ -180,7 +182,7 @@ def render_page(text, metafiles, printed):
 
 
 def task_of(entry):
-    """The task of a config's model, in the words of the zoo."""
+    """Return the task of a config's model, in the words of the zoo."""
     method, data = method_of(entry['Name']), entry['Metadata']['Training Data']
     if method == 'in1k':
         return 'classification'
@@ -192,7 +194,7 @@ def task_of(entry):
 
 
 def start_of(path):
-    """The ``pretrained`` of a config, its own or that of its bases, or None."""
+    """Return the ``pretrained`` of a config, its own or that of its bases, or None."""
     names = {
         ast.unparse(node.targets[0]): node.value
         for node in ast.parse(path.read_text('utf-8')).body
@@ -207,7 +209,7 @@ def start_of(path):
 
 
 def zoo_row(entry, printed):
-    """Cells of a config in the zoo."""
+    """Return cells of a config in the zoo."""
     name, meta = entry['Name'], entry['Metadata']
     figures = ' / '.join(map(str, metrics_of(entry).values()))
     if name in printed:
@@ -229,8 +231,8 @@ def zoo_row(entry, printed):
 
 
 def choices_table(entries):
-    """The most accurate and the smallest model of each task whose own weights are
-    public, so that it needs no training, and the most accurate whose weights have a
+    """Return the most accurate and the smallest model of each task whose own weights
+    are public, so that it needs no training, and the most accurate whose weights have a
     license."""
     titles = ['you want', 'most accurate', 'most accurate under a license', 'smallest']
     lines = [titles, ['---'] * 4]
@@ -253,12 +255,12 @@ def choices_table(entries):
 
 
 def accuracy_of(entry):
-    """The first of an entry's results."""
+    """Return the first of an entry's results."""
     return next(iter(metrics_of(entry).values()))
 
 
 def choice_of(entry):
-    """A model, or None, as a cell of the choices."""
+    """Return a model, or None, as a cell of the choices."""
     if entry is None:
         return 'none'
     figures = ', '.join(f'{name} {value}' for name, value in metrics_of(entry).items())
@@ -268,12 +270,13 @@ def choice_of(entry):
 
 
 def licence_of(address):
-    """The license of the repository that publishes weights."""
+    """Return the license of the repository that publishes weights."""
     return next(x for part, x in LICENCES.items() if part in address)
 
 
 def most_weights(entries):
-    """The families with the most public weights of whole models, with their numbers."""
+    """Return the families with the most public weights of whole models, with their
+    numbers."""
     families = Counter(x['In Collection'] for x in entries if 'Weights' in x)
     return ', '.join(f'{family} ({n})' for family, n in families.most_common(4))
 
@@ -294,14 +297,15 @@ def zoo_page(metafiles, printed):
 
 
 def backbone_of(entry):
-    """The backbone in the name of a config."""
+    """Return the backbone in the name of a config."""
     name = entry['Name']
     classifies = CLASSIFIER.search(name)
     return name.partition('_')[0 if classifies else 2].partition('_')[0]
 
 
 def files_table(metafiles):
-    """All public weights that configs and metafiles name, with what they are of."""
+    """Return all public weights that configs and metafiles name, with what they are
+    of."""
     models, starts = {}, {}
     for entry in (entry for part in metafiles.values() for entry in part):
         if 'Weights' in entry:
@@ -319,12 +323,13 @@ def files_table(metafiles):
 
 
 def file_name(address):
-    """The name of the file at an address."""
+    """Return the name of the file at an address."""
     return address.rpartition('/')[2]
 
 
 def render_all():
-    """Text of all pages with tables, by their path from the root of the repository."""
+    """Return text of all pages with tables, by their path from the root of the
+    repository."""
     metafiles, printed = read_metafiles(), read_printed()
     weights = (ROOT / WEIGHTS).read_text('utf-8')
     pages = {

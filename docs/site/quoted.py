@@ -59,13 +59,13 @@ Found = dict[tuple[str, ...], float]
 
 @lru_cache
 def read(path: str) -> Any:
-    """The contents of a JSON or YAML file."""
+    """Return the contents of a JSON or YAML file."""
     text = (DOCS / path).read_text('utf-8')
     return json.loads(text) if path.endswith('.json') else yaml.safe_load(text)
 
 
 def take(tree: Any, step: str) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """What a step of a path leads to, each with the keys of several entries."""
+    """Yield what a step of a path leads to, each with the keys of several entries."""
     key, equal, texts = step.partition('=')
     if isinstance(tree, list) and equal:
         name, wanted = key.rstrip('!'), not key.endswith('!')
@@ -86,17 +86,17 @@ def take(tree: Any, step: str) -> Iterator[tuple[tuple[str, ...], Any]]:
 
 
 def has(tree: dict[str, Any], step: str) -> bool:
-    """Whether a dictionary has what a step names."""
+    """Return whether a dictionary has what a step names."""
     return step == '*' or all(name in tree for name in step.split(';'))
 
 
 def as_named(value: Any) -> str:
-    """A value as a path names it, such as 1×3×224×224."""
+    """Return a value as a path names it, such as 1×3×224×224."""
     return '×'.join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def look_up(words: list[str]) -> Found:
-    """The numbers at a place, by the keys of its `*`."""
+    """Return the numbers at a place, by the keys of its `*`."""
     file, *steps = words
     if file == 'numbers':
         return {(str(i),): float(step) for i, step in enumerate(steps)}
@@ -113,7 +113,7 @@ def look_up(words: list[str]) -> Found:
 
 
 def combine(first: Found, sign: str, second: Found) -> Found:
-    """Differences or quotients, of equal keys where both have several values."""
+    """Return differences or quotients, of equal keys where both have several values."""
     if len(second) == 1 and len(first) > 1:
         second = dict.fromkeys(first, *second.values())
     if len(first) == len(second) == 1:
@@ -141,7 +141,7 @@ STATISTICS: dict[str, Callable[[list[float]], list[float]]] = {
 
 
 def exponent(large: Found, small: Found) -> list[float]:
-    """The power of the second values with which the first ones grow."""
+    """Return the power of the second values with which the first ones grow."""
     growth, base = (
         math.log(list(x.values())[-1] / next(iter(x.values()))) for x in (large, small)
     )
@@ -149,7 +149,7 @@ def exponent(large: Found, small: Found) -> list[float]:
 
 
 def evaluate(text: str) -> list[float]:
-    """The numbers that a comment stands for.
+    """Return the numbers that a comment stands for.
 
     Args:
         text: What stands behind `=` in the comment.
@@ -178,7 +178,8 @@ def evaluate(text: str) -> list[float]:
 
 
 def is_rounded(text: str, value: float) -> bool:
-    """Whether a printed number is a value, rounded; whole numbers to two digits."""
+    """Return whether a printed number is a value, rounded; whole numbers to two
+    digits."""
     digits, _, power = text.replace(',', '').partition('e')
     whole, _, decimals = digits.lstrip('+-').partition('.')
     place = -len(decimals)
@@ -263,7 +264,7 @@ def faults_of(
 
 
 def try_evaluate(words: str) -> tuple[list[float], str]:
-    """The numbers of a comment, and why there are none."""
+    """Return the numbers of a comment, and why there are none."""
     try:
         return evaluate(words), ''
     except (LookupError, OSError, ValueError, TypeError, ZeroDivisionError) as error:

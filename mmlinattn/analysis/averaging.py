@@ -163,7 +163,7 @@ def _named(
 def _change_product(
     change: Change, call: AttentionCall, compute: Callable[[], Tensor]
 ) -> Tensor:
-    """Changes what ``attend`` returns, padding of windows excepted."""
+    """Change what ``attend`` returns, padding of windows excepted."""
     out = compute()
     cropped = out
     if not call.num_extra:
@@ -185,7 +185,7 @@ def _change_output(
     _args: Any,
     out: Any,
 ) -> Any:
-    """Changes a module's output, or the first of several."""
+    """Change a module's output, or the first of several."""
     if isinstance(out, (tuple, list)):
         first = _change_output(change, name, token_axes, module, _args, out[0])
         return type(out)((first, *out[1:]))

@@ -78,7 +78,7 @@ class FlopCount:
 def count_flops(
     model: nn.Module, *inputs: Any, forward: Optional[Callable[..., Any]] = None
 ) -> FlopCount:
-    """Counts the FLOPs of one forward pass; see the module's docstring.
+    """Count the FLOPs of one forward pass; see the module's docstring.
 
     Softmax attention is recognized in ``scaled_dot_product_attention``. A module that
     writes it out has the class attribute ``product_kind = 'softmax_attention'``, or is
@@ -124,7 +124,7 @@ class _Counter(FlopCounterMode):
         self.product_kind = 'matmul'
 
     def add(self, kind: str, macs: int) -> None:
-        """Adds to the innermost module."""
+        """Add to the innermost module."""
         if kind == 'matmul' or (kind == 'softmax_attention' and not self.product_kind):
             kind = self.product_kind
         if kind:
@@ -133,13 +133,15 @@ class _Counter(FlopCounterMode):
     def add_operation(
         self, kind: str, formula: Any, *shapes: Any, out_shape: Any, **kwargs: Any
     ) -> int:
-        """An entry of PyTorch's ``custom_mapping``, for shapes of the arguments."""
+        """Return an entry of PyTorch's ``custom_mapping``, for shapes of the
+        arguments."""
         macs = formula(shapes, out_shape)
         self.add(kind, macs)
         return macs
 
     def watch(self, module: nn.Module, name: str) -> Callable[..., Any]:
-        """The forward method of a module, which notes whose operations follow."""
+        """Return the forward method of a module, which notes whose operations
+        follow."""
         forward, count = module.forward, getattr(module, 'count_products', None)
         kind = getattr(module, 'product_kind', None)
         if type(module).__name__ in SOFTMAX_ATTENTIONS:
@@ -179,7 +181,7 @@ class _FunctionMode(TorchFunctionMode):
     def attend(
         self, query: Any, key: Any, value: Any, *args: Any, **kwargs: Any
     ) -> Any:
-        """Counts the products, and returns zeros of the result's shape."""
+        """Count the products, and return zeros of the result's shape."""
         shapes = [tensor.shape for tensor in (query, key, value)]
         batch = torch.broadcast_shapes(*(shape[:-2] for shape in shapes))
         out = value.new_zeros(*batch, query.size(-2), value.size(-1))

@@ -15,7 +15,7 @@ from .recording import AttentionCall
 
 
 def landmark_weights(call: AttentionCall, averages: bool = False) -> Tensor:
-    r"""Weights that landmarks give to tokens,
+    r"""Return weights that landmarks give to tokens,
 
     .. math:: w_{aj} = \frac{\kappa(l_a, q_j)}{\sum_{j'} \kappa(l_a, q_{j'})}, \quad
         \kappa(l, q) = e^{-\|l - q\|^2 / 2}
@@ -61,7 +61,7 @@ def _tokens_and_landmarks(call: AttentionCall, averages: bool) -> tuple[Tensor, 
 
 
 def nystroem_diagonal(call: AttentionCall) -> Tensor:
-    r"""Weights of tokens for themselves, before rows are divided by their sums:
+    r"""Return weights of tokens for themselves, before rows are divided by their sums:
 
     .. math:: \hat K_{ii} = p_i^T (A + \rho m I)^{-1} p_i
 

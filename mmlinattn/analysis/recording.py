@@ -31,7 +31,7 @@ def attention_rows(
     hw_shape: tuple[int, int],
     queries: Sequence[int],
 ) -> Tensor:
-    r"""Weights that some queries give to all keys, without the N x M matrix.
+    r"""Return weights that some queries give to all keys, without the N x M matrix.
 
     ``attend`` is linear in the values: :math:`o_{ic} = \sum_j A^c_{ij} v_{jc}`. Row i
     of A is the gradient of output i with respect to the values. Where all channels
@@ -131,8 +131,8 @@ class AttentionCall:
         return self.num_extra + row * self.hw_shape[1] + column
 
     def rows(self, queries: Sequence[int]) -> Tensor:
-        """Weights that some queries, see :meth:`query_at`, give to the keys of the map:
-        (B, h, number of queries, keys of ``key_shape``)."""
+        """Return weights that some queries, see :meth:`query_at`, give to the keys of
+        the map: (B, h, number of queries, keys of ``key_shape``)."""
         rows = attention_rows(
             self.module, self.q, self.k, self.v, self.hw_shape, queries
         )[..., self.num_extra :]
@@ -159,7 +159,7 @@ def watch(
 ) -> Iterator[None]:
     """Context in which functions are called with a model's attentions and blocks.
 
-    Nothing is kept unless a function keeps it. Blocks of class attention are left out,
+    Nothing is kept unless a function keeps it. Blocks of class attention are ignored,
     because they change one token only.
 
     Args:
@@ -186,7 +186,7 @@ def _show(
     call: AttentionCall,
     compute: Callable[[], Tensor],
 ) -> Tensor:
-    """Computes a call after a function has seen it."""
+    """Compute a call after a function has seen it."""
     visit(call)
     return compute()
 
@@ -197,8 +197,8 @@ def intercept(
     module: BaseAttention,
     around: Callable[[AttentionCall, Callable[[], Tensor]], Tensor],
 ) -> None:
-    """Lets a function answer each call of ``attend``, until the stack is closed. It
-    gets the call, and a function that computes it."""
+    """Let a function answer each call of ``attend``, until the stack is closed. It gets
+    the call, and a function that computes it."""
     shapes: list[Any] = []
     attend = module.attend
 
@@ -222,7 +222,7 @@ def intercept(
 def _watch_block(
     stack: ExitStack, name: str, block: TransformerBlock, visit: Any
 ) -> None:
-    """Shows the output of each call of a block, until the stack is closed."""
+    """Show the output of each call of a block, until the stack is closed."""
 
     def after(_module: nn.Module, args: Any, kwargs: Any, out: Tensor) -> None:
         hw_shape = tuple(kwargs.get('hw_shape', args[-1]))
@@ -254,7 +254,7 @@ def attentions_of(model: nn.Module) -> dict[str, BaseAttention]:
 
 
 def blocks_of(model: nn.Module) -> dict[str, TransformerBlock]:
-    """Transformer blocks that update all tokens, by name, in their order."""
+    """Return transformer blocks that update all tokens, by name, in their order."""
     from mmlinattn.models import TransformerBlock
     from mmlinattn.models.attentions.talking_heads import ClassAttention
 

@@ -27,8 +27,8 @@ STYLE: Any = [
 def picture_grid(
     lines: int, columns: int, shape: tuple[int, ...], width: float
 ) -> tuple[Figure, np.ndarray]:
-    """A figure and its axes for pictures of (H, W) and titles of some lines; the width
-    is a picture's, in inches."""
+    """Return a figure and its axes for pictures of (H, W) and titles of some lines; the
+    width is a picture's, in inches."""
     height = width * shape[0] / shape[1] + 0.7
     figure = Figure((width * columns, height * lines), layout='constrained')
     grid = figure.subplots(lines, columns, squeeze=False)
@@ -38,7 +38,7 @@ def picture_grid(
 
 
 def save(content: Union[Figure, dict[str, Any]], path: Path) -> None:
-    """Writes a figure, or numbers and arrays as JSON, with the mark of our files, whole
+    """Write a figure, or numbers and arrays as JSON, with the mark of our files, whole
     or not at all."""
     with whole_file(path) as draft:
         if isinstance(content, Figure):

@@ -15,21 +15,21 @@ KEY = 'label_files'
 
 
 def note_files(paths: Iterable[Path], folder: Path) -> None:
-    """Writes sizes, times and digests of files to the record in a folder."""
+    """Write sizes, times and digests of files to the record in a folder."""
     files = {str(path.resolve()): state_of(path) for path in sorted(paths)}
     with whole_file(folder / RECORD) as draft:
         draft.write_text(json.dumps({KEY: files}))
 
 
 def state_of(path: Path) -> list[Any]:
-    """Size in bytes, time of the last change in ns, and digest of a file."""
+    """Return size in bytes, time of the last change in ns, and digest of a file."""
     status = os.stat(path)
     return [status.st_size, status.st_mtime_ns, sha256(path.read_bytes()).hexdigest()]
 
 
 def changed_files(folder: Path) -> list[str]:
-    """The files of a record whose content is another one now, or that are missing. A
-    file of an equal size and time is not read."""
+    """Return the files of a record whose content is another one now, or that are
+    missing. A file of an equal size and time is not read."""
     try:
         content = json.loads((folder / RECORD).read_text())
     except (OSError, ValueError):  # no record, or none of ours
@@ -39,7 +39,7 @@ def changed_files(folder: Path) -> list[str]:
 
 
 def has_changed(path: str, size: int, time: int, digest: str) -> bool:
-    """Whether a file is missing or has another content than noted."""
+    """Return whether a file is missing or has another content than noted."""
     try:
         status = os.stat(path)
         if (status.st_size, status.st_mtime_ns) == (size, time):

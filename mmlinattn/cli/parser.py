@@ -48,7 +48,7 @@ class Parser(argparse.ArgumentParser):
         )
 
     def error(self, message: str) -> NoReturn:
-        """Ends the tool with one line on stderr and exit code 2."""
+        """End the tool with one line on stderr and exit code 2."""
         for word in message.split():
             option = word.partition('=')[0]
             if option in self.replaced:
@@ -57,13 +57,13 @@ class Parser(argparse.ArgumentParser):
 
 
 def one_line(message: object) -> str:
-    """A message without line breaks."""
+    """Return a message without line breaks."""
     return ' '.join(str(message).split())
 
 
 @contextmanager
 def errors_in_one_line(*kinds: type[BaseException]) -> Iterator[None]:
-    """Ends the tool with code 2 and one line on stderr for exceptions that mean wrong
+    """End the tool with code 2 and one line on stderr for exceptions that mean wrong
     input; with ``--debug``, the traceback comes before it. A fault of ours keeps its
     traceback, after a line that asks for a report."""
     try:
@@ -89,7 +89,7 @@ def errors_in_one_line(*kinds: type[BaseException]) -> Iterator[None]:
 
 @contextmanager
 def error_of(place: str) -> Iterator[None]:
-    """Puts a place, with what separates them, before an error in it."""
+    """Put a place, with what separates them, before an error in it."""
     try:
         yield
     except ValueError as error:
@@ -131,21 +131,21 @@ output_folder = partial(output_file, is_folder=True)
 
 
 def add_overwrite(parser: argparse.ArgumentParser) -> None:
-    """Adds the option that :func:`protect` asks for."""
+    """Add the option that :func:`protect` asks for."""
     parser.add_argument(
         '--overwrite', action='store_true', help='replace files that exist'
     )
 
 
 def protect(args: argparse.Namespace, *paths: Path) -> None:
-    """Ends the program with one line if it would replace other files: see
+    """End the program with one line if it would replace other files: see
     :func:`check_free`."""
     with errors_in_one_line(FileExistsError):
         check_free(args, *paths)
 
 
 def check_free(args: argparse.Namespace, *paths: Path) -> None:
-    """Raises a FileExistsError for a file of others or a folder that is not empty,
+    """Raise a FileExistsError for a file of others or a folder that is not empty,
     unless ``args.overwrite`` is set.
 
     Our figures and their numbers are marked, so they can be drawn again. A folder among
@@ -163,7 +163,7 @@ def check_free(args: argparse.Namespace, *paths: Path) -> None:
 
 
 def check_claim(folder: Path, record: str) -> None:
-    """Raises a FileExistsError for a folder that holds others' files, without the file
+    """Raise a FileExistsError for a folder that holds others' files, without the file
     that marks it as a tool's own."""
     if (folder / record).is_file() or not folder.is_dir():
         return
@@ -175,7 +175,7 @@ def check_claim(folder: Path, record: str) -> None:
 
 
 def claim_folder(folder: Path, record: str) -> None:
-    """Marks a folder as a tool's own by a file in it, unless it holds others' files."""
+    """Mark a folder as a tool's own by a file in it, unless it holds others' files."""
     check_claim(folder, record)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / record).write_text('{}')
@@ -198,7 +198,7 @@ def _with_blanks(value: Any) -> Any:
 
 
 def add_cfg_options(parser: argparse.ArgumentParser, example: str) -> None:
-    """Adds the option that overrides entries of a config, with an example of one."""
+    """Add the option that overrides entries of a config, with an example of one."""
     parser.add_argument(
         '--cfg-options',
         nargs='+',

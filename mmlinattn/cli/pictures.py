@@ -35,19 +35,19 @@ class Panel:
 
 @lru_cache
 def font() -> Any:
-    """The font of matplotlib's figures."""
+    """Return the font of matplotlib's figures."""
     folder = Path(matplotlib.get_data_path(), 'fonts', 'ttf')
     return ImageFont.truetype(str(folder / 'DejaVuSans.ttf'), FONT)
 
 
 def panel_size(shape: Sequence[int]) -> tuple[int, int]:
-    """Width and height at which a picture (H, W) is shown."""
+    """Return width and height at which a picture (H, W) is shown."""
     zoom = min(WIDEST / max(shape[:2]), max(NARROWEST / shape[1], 1))
     return max(round(shape[1] * zoom), 1), max(round(shape[0] * zoom), 1)
 
 
 def resize(pixels: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """A picture (H, W, 3) of another width and height."""
+    """Return a picture (H, W, 3) of another width and height."""
     smaller = size[0] < pixels.shape[1]
     kind = cv2.INTER_AREA if smaller else cv2.INTER_NEAREST
     return cv2.resize(np.ascontiguousarray(pixels), size, interpolation=kind)
@@ -56,8 +56,9 @@ def resize(pixels: np.ndarray, size: tuple[int, int]) -> np.ndarray:
 def draw_label_map(
     pixels: np.ndarray, labels: np.ndarray, names: Sequence[str], colors: Any
 ) -> tuple[np.ndarray, list[tuple[str, Color]]]:
-    """A photo (H, W, 3) under the colors of a label map (H, W) with dark borders, in
-    the size of a panel, and the legend: classes by their share, the largest first."""
+    """Return a photo (H, W, 3) under the colors of a label map (H, W) with dark
+    borders, in the size of a panel, and the legend: classes by their share, the largest
+    first."""
     size = panel_size(labels.shape)
     present, counts = np.unique(labels, return_counts=True)
     table = np.array([color_of(label, colors) for label in present.tolist()], np.uint8)
@@ -79,7 +80,7 @@ def draw_label_map(
 
 
 def color_of(label: int, colors: Any) -> Any:
-    """The color of a label: that of its data set, or one of its own."""
+    """Return the color of a label: that of its data set, or one of its own."""
     if colors is not None and label < len(colors):
         return colors[label]
     # hues of neighbors are far apart
@@ -88,7 +89,7 @@ def color_of(label: int, colors: Any) -> Any:
 
 
 def side_by_side(panels: Sequence[Panel]) -> Image.Image:
-    """Panels in a row, below their lines and above their legends."""
+    """Return panels in a row, below their lines and above their legends."""
     shown = [resize(panel.pixels, panel_size(panel.pixels.shape)) for panel in panels]
     above = GAP + LINE * max(len(panel.lines) for panel in panels)
     widths = [max(picture.shape[1], NARROWEST) for picture in shown]
@@ -112,7 +113,7 @@ def side_by_side(panels: Sequence[Panel]) -> Image.Image:
 def write_legend(
     pen: Any, corner: tuple[int, int], rows: Sequence[Sequence[tuple[int, str, Color]]]
 ) -> None:
-    """Writes rows of a legend below and right of a corner."""
+    """Write rows of a legend below and right of a corner."""
     for i, row in enumerate(rows):
         top = corner[1] + i * LINE
         for offset, name, color in row:
@@ -124,7 +125,7 @@ def write_legend(
 def rows_of(
     legend: Sequence[tuple[str, Color]], width: int
 ) -> list[list[tuple[int, str, Color]]]:
-    """Entries of a legend in rows of a width, with their offsets."""
+    """Return entries of a legend in rows of a width, with their offsets."""
     rows: list[list[tuple[int, str, Color]]] = [[]]
     offset = 0
     more = len(legend) - MOST_NAMES
@@ -143,7 +144,7 @@ def rows_of(
 
 
 def shorten(text: str, width: int) -> str:
-    """A text that fits a width."""
+    """Return a text that fits a width."""
     if font().getlength(text) <= width:
         return text
     while text and font().getlength(f'{text}...') > width:
@@ -152,7 +153,7 @@ def shorten(text: str, width: int) -> str:
 
 
 def save_picture(picture: Image.Image, path: Path) -> None:
-    """Writes a PNG file with the mark of our files, whole or not at all."""
+    """Write a PNG file with the mark of our files, whole or not at all."""
     mark = PngInfo()
     mark.add_text('Software', MARK)
     with whole_file(path) as draft:
@@ -160,5 +161,5 @@ def save_picture(picture: Image.Image, path: Path) -> None:
 
 
 def save_label_map(labels: np.ndarray, path: Path) -> None:
-    """Writes the ids of a label map (H, W) as a gray PNG file."""
+    """Write the ids of a label map (H, W) as a gray PNG file."""
     save_picture(gray_image(labels), path)

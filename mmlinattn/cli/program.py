@@ -17,13 +17,13 @@ SCRIPTS = {verb.script for verb in VERBS.values()}
 
 
 def name() -> str:
-    """The name of the running program, for messages."""
+    """Return the name of the running program, for messages."""
     name = os.path.basename(sys.argv[0])
     return NAME if name in UNNAMED else name
 
 
 def rename(verb: str) -> None:
-    """Lets the program be called ``mmlinattn VERB`` in messages, or ``python -m
+    """Let the program be called ``mmlinattn VERB`` in messages, or ``python -m
     mmlinattn VERB``; a script in tools/ keeps its own name."""
     if find_tools() is None:
         started = 'python -m mmlinattn' if is_module() else NAME
@@ -31,12 +31,12 @@ def rename(verb: str) -> None:
 
 
 def is_module() -> bool:
-    """Whether ``python -m mmlinattn`` was started."""
+    """Return whether ``python -m mmlinattn`` was started."""
     return Path(sys.argv[0]).name == '__main__.py' or sys.argv[0].startswith('python ')
 
 
 def find_tools() -> Optional[Path]:
-    """The folder tools/ whose script was started, of a clone or of the installed
+    """Return the folder tools/ whose script was started, of a clone or of the installed
     package; None if something else was."""
     script = Path(sys.argv[0]).resolve()
     for folder in list(script.parents)[:2]:
@@ -47,14 +47,14 @@ def find_tools() -> Optional[Path]:
 
 
 def command(verb: str, *words: str) -> str:
-    """A command of ours for a shell, in the shortest form that works here: a script in
-    tools/ where one was started, ``mmlinattn`` where the shell finds this
+    """Return a command of ours for a shell, in the shortest form that works here: a
+    script in tools/ where one was started, ``mmlinattn`` where the shell finds this
     installation's, and otherwise the Python that runs, with -m."""
     return shlex.join([*words_of(verb), *words])
 
 
 def words_of(verb: str) -> list[str]:
-    """The words of a shell that start a command."""
+    """Return the words of a shell that start a command."""
     tools = find_tools()
     if tools is not None:
         # with the Python that has the libraries
@@ -65,7 +65,7 @@ def words_of(verb: str) -> list[str]:
 
 
 def train_on_gpus(config: str, number: int) -> str:
-    """The command that trains a config on several GPUs of this machine."""
+    """Return the command that trains a config on several GPUs of this machine."""
     tools = find_tools()
     if tools is not None:
         script = os.path.relpath(tools / 'dist_train.sh')
@@ -78,7 +78,7 @@ def train_on_gpus(config: str, number: int) -> str:
 
 
 def is_on_path() -> bool:
-    """Whether a shell finds the command ``mmlinattn`` of this Python."""
+    """Return whether a shell finds the command ``mmlinattn`` of this Python."""
     found = shutil.which(NAME)
     if not found:
         return False

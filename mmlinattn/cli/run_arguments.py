@@ -62,26 +62,27 @@ def run_parser(description: str, replaced: dict[str, str]) -> Parser:
 
 
 def is_first_process() -> bool:
-    """True if this process is the only one of a run or its first, by its launcher."""
+    """Return True if this process is the only one of a run or its first, by its
+    launcher."""
     ranks = map(os.environ.get, ('RANK', 'OMPI_COMM_WORLD_RANK', 'SLURM_PROCID'))
     return next(filter(None, ranks), '0') == '0'
 
 
 def note(text: str) -> None:
-    """Prints a line on stderr, in the first process of a run only."""
+    """Print a line on stderr, in the first process of a run only."""
     if is_first_process():
         print(f'{program.name()}: {one_line(text)}', file=sys.stderr)
 
 
 def warn(text: str) -> None:
-    """Prints a warning by :func:`note`."""
+    """Print a warning by :func:`note`."""
     note(f'warning: {text}')
 
 
 def parse_run(
     parser: Parser, argv: Optional[Sequence[str]] = None
 ) -> argparse.Namespace:
-    """Parses arguments, by default those of the process, and reads the config, as
+    """Parse arguments, by default those of the process, and read the config, as
     ``read_config`` of the result. Wrong ones end the program."""
     args = parser.parse_args(argv)
     os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
@@ -96,8 +97,8 @@ def run_options(
     cfg_options: Optional[Mapping[str, Any]],
     **options: Any,
 ) -> argparse.Namespace:
-    """The arguments of a run that a program starts, as :func:`parse_run` gives those of
-    a command line."""
+    """Return the arguments of a run that a program starts, as :func:`parse_run` gives
+    those of a command line."""
     os.environ.setdefault('LOCAL_RANK', '0')
     path = str(config)
     ops.enable()  # reading a config of classes imports the libraries

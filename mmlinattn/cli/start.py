@@ -10,7 +10,7 @@ NEEDED = ('cv2', 'mmengine', 'torch')
 
 
 def prepare_process() -> None:
-    """Lets threads of torch sleep while they wait, and mmcv use our operators. It
+    """Let threads of torch sleep while they wait, and mmcv use our operators. It
     imports no library.
 
     Threads that wait for each other without sleeping take the cores of other programs,
@@ -22,8 +22,8 @@ def prepare_process() -> None:
 
 
 def check_libraries() -> None:
-    """Ends the program with one line if a library is missing, or has another
-    version than commands need."""
+    """End the program with one line if a library is missing, or has another version
+    than commands need."""
     missing = [name for name in NEEDED if not find_spec(name)]
     try:
         if missing:

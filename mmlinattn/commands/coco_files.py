@@ -46,7 +46,7 @@ class CocoFiles(NamedTuple):
 
     @classmethod
     def of(cls, folder: Path, number: str = '') -> 'CocoFiles':
-        """The files in a folder; ``number`` tells several models apart."""
+        """Return the files in a folder; ``number`` tells several models apart."""
         return cls(
             folder / DATASET.format(number and f'_{number}'),
             folder / RESULTS.format(number and f'_{number}'),
@@ -58,7 +58,7 @@ class CocoFiles(NamedTuple):
         return [self.dataset] if self.dataset.exists() else [*self]
 
     def write(self, images: Sequence[Detections], classes: Sequence[str]) -> None:
-        """Writes both files, each whole or not at all."""
+        """Write both files, each whole or not at all."""
         dataset, results = to_coco(images, classes)
         for content, path in zip((dataset, results), self):
             with whole_file(path) as draft:
@@ -68,7 +68,7 @@ class CocoFiles(NamedTuple):
 def to_coco(
     images: Sequence[Detections], classes: Sequence[str]
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Returns detections as a data set and as results of COCO.
+    """Return detections as a data set and as results of COCO.
 
     Ids begin with 1, categories in the order of the classes. Masks are polygons in the
     data set, and compressed run lengths in the results. Rotated boxes are polygons of
@@ -100,7 +100,7 @@ def to_coco(
 
 
 def image_entries(images: Sequence[Detections]) -> list[dict[str, Any]]:
-    """Names and sizes of images, rotated as models see them.
+    """Return names and sizes of images, rotated as models see them.
 
     Raises:
         ValueError: If OpenCV does not read one.
@@ -126,7 +126,8 @@ def upright_box(box: Sequence[float]) -> list[float]:
 
 
 def corners_of(box: Sequence[float]) -> list[float]:
-    """Places (x, y) of the four corners of a rotated box, one after the other."""
+    """Return places (x, y) of the four corners of a rotated box, one after the
+    other."""
     x, y, width, height, angle = box
     across = np.array([np.cos(angle), np.sin(angle)]) * width / 2
     down = np.array([-np.sin(angle), np.cos(angle)]) * height / 2
@@ -150,7 +151,7 @@ def shape_of(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def result_shape(entry: dict[str, Any], annotation: dict[str, Any]) -> dict[str, Any]:
-    """The outline of an object in results, which may have none."""
+    """Return the outline of an object in results, which may have none."""
     if 'mask' in entry:
         return dict(segmentation=compress(entry['mask']))
     if annotation['segmentation']:
@@ -166,7 +167,7 @@ def compress(runs: dict[str, Any]) -> dict[str, Any]:
 
 
 def decode(runs: dict[str, Any]) -> np.ndarray:
-    """The mask (H, W), bool, of run lengths down the columns."""
+    """Return the mask (H, W), bool, of run lengths down the columns."""
     counts = runs['counts']
     values = np.arange(len(counts)) % 2 == 1
     height, width = runs['size']
@@ -174,8 +175,8 @@ def decode(runs: dict[str, Any]) -> np.ndarray:
 
 
 def polygons_of(mask: np.ndarray) -> list[list[float]]:
-    """Polygons of a mask (H, W), bool, that cover its pixels and no others by COCO's
-    rules.
+    """Return polygons of a mask (H, W), bool, that cover its pixels and no others by
+    COCO's rules.
 
     A hole is joined to the border by a line there and back, as polygons have no holes.
     """
@@ -196,7 +197,7 @@ def polygons_of(mask: np.ndarray) -> list[list[float]]:
 
 
 def corners(ring: np.ndarray) -> np.ndarray:
-    """A closed ring (N, 2) without the points on straight lines."""
+    """Return a closed ring (N, 2) without the points on straight lines."""
     before = ring - np.roll(ring, 1, 0)
     after = np.roll(ring, -1, 0) - ring
     turns = before[:, 0] * after[:, 1] != before[:, 1] * after[:, 0]
@@ -204,7 +205,8 @@ def corners(ring: np.ndarray) -> np.ndarray:
 
 
 def join(ring: np.ndarray, hole: np.ndarray) -> np.ndarray:
-    """One ring of a ring (N, 2) and a hole (M, 2), joined where they are nearest."""
+    """Return one ring of a ring (N, 2) and a hole (M, 2), joined where they are
+    nearest."""
     distances = ((ring[:, None] - hole) ** 2).sum(-1)
     i, j = np.unravel_index(distances.argmin(), distances.shape)
     turned = np.roll(hole, -j, 0)

@@ -86,14 +86,14 @@ def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
 
 
 def run_folder(checkpoints: Sequence[str]) -> Path:
-    """The folder for the predictions of a single run, or that for several."""
+    """Return the folder for the predictions of a single run, or that for several."""
     path = Path(checkpoints[0])
     is_alone = len(checkpoints) == 1 and path.is_file()
     return path.parent / 'predictions' if is_alone else OUT
 
 
 def summary(prediction: dict[str, Any]) -> str:
-    """Numbers of a prediction in words, below the name of its model."""
+    """Return numbers of a prediction in words, below the name of its model."""
     if 'classes' in prediction:
         lines = [
             f'{shorten(entry["name"], 28, placeholder="...")}: {entry["score"]:.1%}'
@@ -119,7 +119,7 @@ class Comparison:
 
 
 def compare(path: Path, subjects: Sequence[Subject], score: float) -> Comparison:
-    """Predicts a photo with all models."""
+    """Predict a photo with all models."""
     pixels = mmcv.imread(str(path), channel_order='rgb')
     panels = [Panel(pixels, ['image'])]
     models: list[dict[str, Any]] = []
@@ -155,7 +155,7 @@ class Outputs:
     def of_all(
         cls, folder: Path, photos: Sequence[Path], num_models: int
     ) -> 'dict[Path, Outputs]':
-        """The files in a folder for each photo."""
+        """Return the files in a folder for each photo."""
         stems = Counter(photo.stem for photo in photos)  # a.jpg and a.png differ
         names = {
             photo: photo.stem if stems[photo.stem] == 1 else photo.name
@@ -167,7 +167,7 @@ class Outputs:
 
     @classmethod
     def of(cls, folder: Path, name: str, num_models: int) -> 'Outputs':
-        """The files for a photo of a name in a folder."""
+        """Return the files for a photo of a name in a folder."""
         endings = [f'_{i + 1}' if num_models > 1 else '' for i in range(num_models)]
         return cls(
             numbers=folder / f'{name}_predictions.json',
@@ -176,7 +176,7 @@ class Outputs:
         )
 
     def write(self, comparison: Comparison) -> None:
-        """Writes predictions; the numbers are the last, which say that all is there."""
+        """Write predictions; the numbers are the last, which say that all is there."""
         self.numbers.unlink(missing_ok=True)  # they may be of other models
         for i, label_map in comparison.label_maps.items():
             save_label_map(label_map, self.label_maps[i])
@@ -185,7 +185,7 @@ class Outputs:
 
 
 def check_boxes(subjects: Sequence[Subject]) -> None:
-    """Raises a ValueError for a model that detects no objects."""
+    """Raise a ValueError for a model that detects no objects."""
     for subject in subjects:
         if subject.scope in WITHOUT_BOXES:
             raise ValueError(
@@ -195,7 +195,7 @@ def check_boxes(subjects: Sequence[Subject]) -> None:
 
 
 def coco_files(folder: Path, num_models: int) -> list[CocoFiles]:
-    """The files of COCO, a pair for each model."""
+    """Return the files of COCO, a pair for each model."""
     numbers = [f'{i + 1}' for i in range(num_models)] if num_models > 1 else ['']
     return [CocoFiles.of(folder, number) for number in numbers]
 
@@ -203,7 +203,7 @@ def coco_files(folder: Path, num_models: int) -> list[CocoFiles]:
 def write_coco(
     outputs: dict[Path, Outputs], subjects: Sequence[Subject], folder: Path
 ) -> None:
-    """Writes the detections of all images that are predicted in COCO's format."""
+    """Write the detections of all images that are predicted in COCO's format."""
     records = {photo: read_record(files.numbers) for photo, files in outputs.items()}
     for i, files in enumerate(coco_files(folder, len(subjects))):
         images = [
@@ -218,7 +218,8 @@ def write_coco(
 def find_left(
     outputs: dict[Path, Outputs], subjects: Sequence[Subject], args: argparse.Namespace
 ) -> dict[Path, Outputs]:
-    """The photos that are left to predict, and their files, of all photos and files."""
+    """Return the photos that are left to predict, and their files, of all photos and
+    files."""
     sources = [asdict(subject.source) for subject in subjects]
     left = {}
     num_outdated = 0
@@ -245,7 +246,7 @@ def predict_all(
     args: argparse.Namespace,
     most_failures: int,
 ) -> int:
-    """Predicts photos, and writes each at once, so that an interruption loses none;
+    """Predict photos, and write each at once, so that an interruption loses none;
     returns the number of those that fail, each of which costs a line.
 
     Raises:
@@ -272,7 +273,7 @@ def predict_all(
 
 
 def run(args: argparse.Namespace) -> None:
-    """Predicts the photos that have no predictions of these models."""
+    """Predict the photos that have no predictions of these models."""
     checkpoints = args.checkpoint or [SCRATCH] * len(args.configs)
     if len(checkpoints) != len(args.configs):
         text = f'one value for each config, {len(args.configs)}, got {len(checkpoints)}'
@@ -301,7 +302,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:
-    """The command."""
+    """Run the command."""
     args = parse_args(argv)
     errors = cli.errors_in_one_line(*cli.INPUT_ERRORS)
     with errors, quiet():

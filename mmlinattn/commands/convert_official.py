@@ -57,7 +57,7 @@ def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
 def convert(
     weights: dict[str, Any], meta: dict[str, Any], args: argparse.Namespace
 ) -> dict[str, Any]:
-    """A checkpoint of our weights, made of official ones, or the reverse."""
+    """Return a checkpoint of our weights, made of official ones, or the reverse."""
     family = args.family
     if family == AUTO:
         family = meta.get('family') if args.reverse else recognize(weights)
@@ -81,7 +81,7 @@ def convert(
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:
-    """The command."""
+    """Run the command."""
     args = parse_args(argv)
     with cli.errors_in_one_line(ValueError, OSError, ImportError):
         cli.protect(args, args.dst)

@@ -119,7 +119,7 @@ def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
 
 @contextmanager
 def stage(name: str) -> Iterator[None]:
-    """Prints the name of a stage of the export, and its seconds."""
+    """Print the name of a stage of the export, and its seconds."""
     print(f'{name}: ', end='', flush=True)
     begin = perf_counter()
     try:
@@ -130,7 +130,7 @@ def stage(name: str) -> Iterator[None]:
 
 @contextmanager
 def exporter_errors(args: argparse.Namespace) -> Iterator[None]:
-    """Names the config in errors of torch's exporters, for operations that a format
+    """Name the config in errors of torch's exporters, for operations that a format
     lacks, and the smaller file if there is one."""
     remedy = '' if args.backbone_only else '; --backbone-only exports less of it'
 
@@ -148,7 +148,8 @@ def exporter_errors(args: argparse.Namespace) -> Iterator[None]:
 def verify(
     model: ExportedModel, run: Callable[..., Any], args: argparse.Namespace
 ) -> float:
-    """The largest difference of an output at a second size, whose list it prints."""
+    """Return the largest difference of an output at a second size, whose list it
+    prints."""
     torch.manual_seed(0)
     height, width = args.shape
     if FORMATS[args.format].any_size:
@@ -161,14 +162,14 @@ def verify(
 
 
 def rounded_file(path: Path, **options: Any) -> Any:
-    """A file in half precision, computed as on a GPU; needs onnx."""
+    """Return a file in half precision, computed as on a GPU; needs onnx."""
     from mmlinattn.deployment.rounding import Rounded
 
     return Rounded(path, **options)
 
 
 def rounding_runner(path: Path) -> Callable[..., Any]:
-    """Runs a file in half precision as on a GPU, and prints its largest numbers."""
+    """Run a file in half precision as on a GPU, and print its largest numbers."""
     file = rounded_file(path, threads=torch.get_num_threads())
 
     def run(images: torch.Tensor) -> list[torch.Tensor]:
@@ -183,8 +184,8 @@ def rounding_runner(path: Path) -> Callable[..., Any]:
 
 
 def part_of(model: nn.Module, args: argparse.Namespace) -> nn.Module:
-    """What is exported without --whole: a model or its backbone, of a detector inside
-    of another model, too."""
+    """Return what is exported without --whole: a model or its backbone, of a detector
+    inside of another model, too."""
     if not args.backbone_only:
         return predicting_model(model)
     part = predicting_part(model)
@@ -194,7 +195,7 @@ def part_of(model: nn.Module, args: argparse.Namespace) -> nn.Module:
 def whole_model(
     cfg: Config, model: nn.Module, learned_meta: dict[str, Any]
 ) -> tuple[WholeModel, dict[str, Any]]:
-    """A model with all steps before and after it, and the notes for its file."""
+    """Return a model with all steps before and after it, and the notes for its file."""
     dataset = test_dataset(cfg)
     meta = dataset_meta(dataset, library_of(cfg), learned_meta)
     notes = dict(classes=list(meta.get('classes') or ()))
@@ -207,7 +208,7 @@ def whole_model(
 def predict(
     predictor: Predictor, inputs: Any, data_samples: Sequence[Any], mode: str
 ) -> list[Any]:
-    """The forward of a library's model, with the predictions of a file."""
+    """Return the forward of a library's model, with the predictions of a file."""
     (sample,) = data_samples
     arrays = predictor(sample.img_path)
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
@@ -225,7 +226,7 @@ def predict(
 def timed(
     forward: Callable[..., Any], num: int, seconds: list[float]
 ) -> Callable[..., Any]:
-    """A forward that tells its progress of some images, and adds its seconds."""
+    """Return a forward that tells its progress of some images, and adds its seconds."""
     progress = ProgressBar(num, file=sys.stderr)
 
     def call(**batch: Any) -> Any:
@@ -266,7 +267,8 @@ class Outcome:
 
 
 def worst_difference(first: Outcome, second: Outcome) -> float:
-    """The largest difference of two results of a test, which may be without numbers."""
+    """Return the largest difference of two results of a test, which may be without
+    numbers."""
     values, others = first.values, second.values
     if values.shape != others.shape or np.any(np.isnan(values) != np.isnan(others)):
         return math.inf
@@ -274,7 +276,7 @@ def worst_difference(first: Outcome, second: Outcome) -> float:
 
 
 def run_tests(cfg: Config, model: nn.Module, path: Path, half: bool) -> list[Outcome]:
-    """Tests a model and its file, and prints their times and main metrics. One in half
+    """Test a model and its file, and print their times and main metrics. One in half
     precision is also computed as on a GPU."""
     cfg.launcher, cfg.log_level = 'none', 'WARNING'
     cfg.test_dataloader.batch_size = 1
@@ -304,7 +306,8 @@ def run_tests(cfg: Config, model: nn.Module, path: Path, half: bool) -> list[Out
 def verify_whole(
     cfg: Config, model: nn.Module, path: Path, args: argparse.Namespace
 ) -> bool:
-    """Whether a test of a file gives the metrics of its model, which it prints."""
+    """Return whether a test of a file gives the metrics of its model, which it
+    prints."""
     of_model, *of_files = run_tests(cfg, model, path, args.half)
     unit = METRIC_UNITS.get(library_of(cfg), METRIC_UNIT)
     tolerance = args.tolerance + unit
@@ -319,7 +322,7 @@ def verify_whole(
 
 
 def report_verdict(what: str, difference: float, tolerance: float) -> bool:
-    """Prints whether a file gives its model's results, and returns it."""
+    """Print whether a file gives its model's results, and return it."""
     is_right = difference <= tolerance
     verb = 'gives' if is_right else 'does not give'
     limit = f'{tolerance:.2g} {"is" if is_right else "was"} allowed'
@@ -332,7 +335,7 @@ def report_verdict(what: str, difference: float, tolerance: float) -> bool:
 
 @contextmanager
 def whole_export(path: Path) -> Iterator[Path]:
-    """Lets a file, and files that the exporter writes beside it, appear when all are
+    """Let a file, and files that the exporter writes beside it, appear when all are
     whole; the caller writes the yielded one, of the same name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix='.') as folder:
@@ -343,7 +346,7 @@ def whole_export(path: Path) -> Iterator[Path]:
 
 
 def run(args: argparse.Namespace) -> bool:
-    """Writes the file; returns False if it is verified, and differs from its model."""
+    """Write the file; return False if it is verified, and differs from its model."""
     path = args.out or Path(Path(args.config).stem + FORMATS[args.format].suffix)
     cli.protect(args, path)
     with stage('read config and weights'):
@@ -371,7 +374,7 @@ def run(args: argparse.Namespace) -> bool:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:
-    """The command."""
+    """Run the command."""
     args = parse_args(argv)
     with cli.errors_in_one_line(*cli.INPUT_ERRORS), quiet():
         is_right = run(args)

@@ -4,7 +4,7 @@ CONFIG is a config of mmdet, mmseg, mmpretrain or mmlinattn. One FLOP is one
 multiply-accumulate, as in the papers; docs/flops.md lists the counted operations.
 
 The count covers a prediction of one image, up to the outputs of the heads:
-- auxiliary heads are left out;
+- auxiliary heads are excluded;
 - a two-stage detector's RoI head gets the largest number of proposals of its RPN
   (test_cfg.rpn.max_per_img), and the mask head those of mmdet's own counter,
   for Mask R-CNN the first 100.
@@ -59,7 +59,7 @@ def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
 
 
 def default_shape(cfg: Config) -> Shape:
-    """Height and width of the largest image from a config's test pipeline."""
+    """Return height and width of the largest image from a config's test pipeline."""
     shape: Optional[Sequence[int]] = None
     for transform in test_data(cfg).get('pipeline', []):
         kind = type_name(transform)
@@ -89,8 +89,8 @@ def count(model: Any, shape: Shape) -> FlopCount:
 
 
 def whole_image_box(model: Any, shape: Shape) -> torch.Tensor:
-    """A region of the size of the image, (1, 4), or (1, 5) in detectors of rotated
-    boxes: x and y of the center, width, height and angle."""
+    """Return a region of the size of the image, (1, 4), or (1, 5) in detectors of
+    rotated boxes: x and y of the center, width, height and angle."""
     height, width = shape
     bbox_head = getattr(model.roi_head, 'bbox_head', None)
     if getattr(bbox_head, 'predict_box_type', 'hbox') == 'rbox':
@@ -126,7 +126,8 @@ def count_on(model: Any, shape: Shape, device: str) -> FlopCount:
 
 
 def table_rows(model: nn.Module, flops: FlopCount) -> Iterator[list[str]]:
-    """Cells of a table: its head, and a row for each part of a model and for all."""
+    """Yield cells of a table: its head, and a row for each part of a model and for
+    all."""
     titles = ('parameters, M', 'MACs, G', *ATTENTION_KINDS)
     yield [f' {"part":<16}', *(f'{title:>17}' for title in titles)]
     for name in [*dict(model.named_children()), '']:
@@ -139,7 +140,7 @@ def table_rows(model: nn.Module, flops: FlopCount) -> Iterator[list[str]]:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:
-    """The command."""
+    """Run the command."""
     args = parse_args(argv)
     with errors_in_one_line(*INPUT_ERRORS), quiet():
         cfg, whole = load_model(args)

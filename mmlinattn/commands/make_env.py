@@ -56,7 +56,7 @@ def version_of(python: Command) -> Optional[str]:
 
 
 def find_python(stack: str) -> Command:
-    """The interpreter of a stack's environment, or one to make it with."""
+    """Return the interpreter of a stack's environment, or one to make it with."""
     folder, versions = STACKS[stack].folder, STACKS[stack].versions
     own = ROOT / folder / 'bin' / 'python'
     if os.path.lexists(own):
@@ -79,7 +79,7 @@ def find_python(stack: str) -> Command:
 
 
 def run(*command: Command) -> None:
-    """Runs a command, whose own output says what it does and what went wrong."""
+    """Run a command, whose own output says what it does and what went wrong."""
     print('$', *command, flush=True)
     if subprocess.run(command).returncode:
         raise RuntimeError(f'`{" ".join(map(str, command))}` failed: see above')
@@ -96,7 +96,7 @@ def fingerprint(names: Iterable[str]) -> str:
 
 
 def read_stamp(stamp: Path) -> dict[str, str]:
-    """What an environment was made of, {} for none or half of a stamp."""
+    """Return what an environment was made of, {} for none or half of a stamp."""
     try:
         return json.loads(stamp.read_text())
     except (OSError, ValueError):
@@ -104,14 +104,14 @@ def read_stamp(stamp: Path) -> dict[str, str]:
 
 
 def write_stamp(stamp: Path, content: dict[str, str]) -> None:
-    """Writes a stamp, whole or not at all."""
+    """Write a stamp, whole or not at all."""
     draft = stamp.with_suffix('.part')
     draft.write_text(json.dumps(content))
     draft.replace(stamp)
 
 
 def remove_halves(folder: Path) -> None:
-    """Removes the records of packages whose installation was killed, which pip would
+    """Remove the records of packages whose installation was killed, which pip would
     take for installed ones; it writes INSTALLER behind a package's files."""
     for record in folder.glob('lib/python*/site-packages/*.dist-info'):
         if not (record / 'INSTALLER').exists():
@@ -120,7 +120,7 @@ def remove_halves(folder: Path) -> None:
 
 
 def make(stack: str, base: Command) -> None:
-    """Brings the environment of a stack up to date."""
+    """Bring the environment of a stack up to date."""
     folder, requirements = ROOT / STACKS[stack].folder, f'requirements/{stack}.txt'
     python, stamp = folder / 'bin' / 'python', folder / 'make-env.json'
     pip = (python, '-m', 'pip', '--disable-pip-version-check')
@@ -152,7 +152,7 @@ def make(stack: str, base: Command) -> None:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:
-    """The command."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     add = parser.add_argument
     stacks = 'openmmlab (Python 3.9 to 3.11) where its Python is found, else modern'
@@ -169,7 +169,7 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
             try:
                 pythons[stack] = find_python(stack)
             except RuntimeError as error:
-                print('left out:', error, file=sys.stderr)
+                print('ignored:', error, file=sys.stderr)
         if not pythons:
             raise RuntimeError('no stack has its Python')
         stack, python = next(iter(pythons.items()))

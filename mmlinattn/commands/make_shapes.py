@@ -52,7 +52,7 @@ Polygon = list[tuple[int, int]]
 
 # --------------------------------------------------------------------- scenes
 def fill(canvas: np.ndarray, polygon: Polygon, value: Union[int, Color]) -> np.ndarray:
-    """A copy of the (H, W) or (H, W, 3) uint8 canvas with the polygon filled."""
+    """Return a copy of the (H, W) or (H, W, 3) uint8 canvas with the polygon filled."""
     image = Image.fromarray(canvas)
     ImageDraw.Draw(image).polygon(polygon, fill=value)
     return np.array(image)
@@ -83,14 +83,15 @@ class Scene:
         return np.array([values[kind] for kind in self.kinds], np.uint8)[self.index]
 
     def shapes(self) -> Iterator[tuple[str, np.ndarray]]:
-        """Kind and visible mask, (H, W) uint8 of 0 and 1, of each shape."""
+        """Yield kind and visible mask, (H, W) uint8 of 0 and 1, of each shape."""
         for i, kind in enumerate(self.kinds):
             if kind in SHAPES:
                 yield kind, (self.index == i).astype(np.uint8)
 
 
 def vivid_color(rng: np.random.Generator, others: Sequence[Color]) -> Color:
-    """A saturated color: the one of a few random ones farthest from the others."""
+    """Return a saturated color: the one of a few random ones farthest from the
+    others."""
     hues = [
         colorsys.hsv_to_rgb(rng.uniform(), rng.uniform(0.6, 1), rng.uniform(0.5, 1))
         for _ in range(3)
@@ -120,7 +121,8 @@ def place(
 
 
 def still_visible(index: np.ndarray, areas: Mapping[int, int]) -> bool:
-    """True if each shape shows enough of its area, in one piece without holes."""
+    """Return True if each shape shows enough of its area, in one piece without
+    holes."""
     for i, area in areas.items():
         mask = (index == i).astype(np.uint8)
         pieces, _ = cv2.findContours(mask, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_SIMPLE)
@@ -258,7 +260,8 @@ def annotate(
 
 
 def coco_categories(layout: str) -> tuple[dict[str, int], dict[str, int]]:
-    """Ids of the shapes, and the categories of a COCO file; none for other layouts."""
+    """Return ids of the shapes, and the categories of a COCO file; none for other
+    layouts."""
     if layout == 'cityscapes':
         return CITYSCAPES_IDS, CITYSCAPES_THINGS
     if layout == 'coco':
@@ -386,7 +389,7 @@ def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:
-    """The command."""
+    """Run the command."""
     args = parse_args(argv)
     with cli.errors_in_one_line(ValueError, OSError):
         cli.claim_folder(args.out, 'make_shapes.json')

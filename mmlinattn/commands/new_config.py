@@ -100,7 +100,7 @@ def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
 
 
 def report(data: OwnData, notes: Iterable[Note]) -> None:
-    """Prints what the folder has, and notes on decisions."""
+    """Print what the folder has, and notes on decisions."""
     kinds = sorted(
         (kind, len(paths))
         for kind, paths in data.folder.files.items()
@@ -120,7 +120,7 @@ def report(data: OwnData, notes: Iterable[Note]) -> None:
 
 
 def print_estimate(out: Path) -> None:
-    """Prints what the training of a config takes on this machine."""
+    """Print what the training of a config takes on this machine."""
     # when it is needed: it imports the libraries
     from mmlinattn.runs.estimate import estimate_line
 
@@ -128,7 +128,7 @@ def print_estimate(out: Path) -> None:
 
 
 def print_command(out: Path, devices: Devices) -> None:
-    """Prints how to train a config."""
+    """Print how to train a config."""
     print('To train it; it ends with the commands to test, predict and export:')
     if devices.number > 1:
         print(program.train_on_gpus(str(out), devices.number))
@@ -137,7 +137,7 @@ def print_command(out: Path, devices: Devices) -> None:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:
-    """The command."""
+    """Run the command."""
     args = parse_args(argv)
     out = args.out
     with cli.errors_in_one_line(*cli.INPUT_ERRORS):

@@ -12,8 +12,8 @@ from mmlinattn.utils.files import MARK
 
 
 def find_photos(place: Path) -> list[Path]:
-    """A photo, or those of a folder without our own pictures; damaged ones among them
-    are named and left out, and lines tell of those of more than 8 bits.
+    """Return a photo, or those of a folder without our own pictures; damaged ones among
+    them are named and ignored, and lines tell of those of more than 8 bits.
 
     Raises:
         FileNotFoundError: If there is none.
@@ -31,14 +31,15 @@ def find_photos(place: Path) -> list[Path]:
     ]
     if damaged:
         names = ', '.join(damaged)
-        note(f'--image {place}: left out {len(damaged)} damaged photos: {names}')
+        note(f'--image {place}: ignored {len(damaged)} damaged photos: {names}')
     if not photos:
         raise FileNotFoundError(f'--image {place}: there is no image')
     return photos
 
 
 def list_photos(folder: Path) -> list[Path]:
-    """Files in a folder that are photos by their names, without our own pictures."""
+    """Return files in a folder that are photos by their names, without our own
+    pictures."""
     return [
         path
         for path in sorted(folder.glob('*'))
@@ -48,7 +49,7 @@ def list_photos(folder: Path) -> list[Path]:
 
 
 def is_own(path: Path) -> bool:
-    """True for a picture that a command of ours wrote."""
+    """Return True for a picture that a command of ours wrote."""
     if path.suffix.lower() != '.png' or not path.is_file():
         return False
     with path.open('rb') as file:
@@ -56,7 +57,7 @@ def is_own(path: Path) -> bool:
 
 
 def read_record(file: Path) -> Optional[dict[str, Any]]:
-    """What a JSON file of predictions says, or None for no file of ours."""
+    """Return what a JSON file of predictions says, or None for no file of ours."""
     try:
         record = json.loads(file.read_text('utf-8'))
     except (OSError, RecursionError, ValueError):
@@ -72,8 +73,8 @@ def is_done(
     sources: Sequence[Mapping[str, Any]],
     score: float,
 ) -> bool:
-    """True if the record in a file has predictions for a photo as it is now of these
-    models, in all of what they are made of, and with this score.
+    """Return True if the record in a file has predictions for a photo as it is now of
+    these models, in all of what they are made of, and with this score.
 
     Raises:
         FileExistsError: If it has predictions of other models, which would be lost.
@@ -92,7 +93,7 @@ def is_done(
 def origin(
     sources: Sequence[Mapping[str, Any]], score: Optional[float], state: Any
 ) -> Origin:
-    """What predictions of models for a photo are made of."""
+    """Return what predictions of models for a photo are made of."""
     # a newer state of the same weights may replace what an older one has predicted
     models = [(source.get('config'), source.get('weights')) for source in sources]
     states = [(source.get('time'), source.get('settings')) for source in sources]

@@ -17,7 +17,7 @@ from mmlinattn.cli import program, start
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:
-    """The command."""
+    """Run the command."""
     words = list(sys.argv[1:] if argv is None else argv)
     if not [word for word in words if not word.startswith('-')]:
         print(__doc__)
@@ -48,7 +48,7 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
 
 
 def write_coco(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """Predicts images with an exported detector, and writes COCO's files in ``--out``.
+    """Predict images with an exported detector, and write COCO's files in ``--out``.
 
     Raises:
         FileExistsError: If these are files of others.

@@ -54,14 +54,14 @@ def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
 
 
 def find_root() -> Path:
-    """The clone whose script was started, or the current folder."""
+    """Return the clone whose script was started, or the current folder."""
     tools = program.find_tools()
     is_clone = tools is not None and (tools.parent / 'setup.py').is_file()
     return tools.parent if tools is not None and is_clone else Path.cwd()
 
 
 def run(title: str, verb: str, *options: Union[str, int, Path]) -> None:
-    """Runs a command of ours; the logs of trainings and tests are in their folders."""
+    """Run a command of ours; the logs of trainings and tests are in their folders."""
     command = [*program.words_of(verb), *map(str, options)]
     print(f'\n== {title}\n$ {shlex.join(command)}', flush=True)
     if subprocess.run(command).returncode:
@@ -69,7 +69,7 @@ def run(title: str, verb: str, *options: Union[str, int, Path]) -> None:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:
-    """The command."""
+    """Run the command."""
     args = parse_args(argv)
     out, epochs = args.out.resolve(), args.epochs
     with cli.errors_in_one_line(OSError):

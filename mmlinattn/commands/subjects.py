@@ -44,7 +44,7 @@ class Source:
 
     @classmethod
     def of(cls, config: str, checkpoint: str, cfg: Config, steps: Any) -> 'Source':
-        """The source of a model that reads photos by transforms."""
+        """Return the source of a model that reads photos by transforms."""
         weights = Path(checkpoint)
         settings = repr((steps, cfg.model.to_dict(), cfg.get('data_preprocessor')))
         return cls(
@@ -104,7 +104,7 @@ class Subject:
 
     @torch.no_grad()
     def predict(self, path: Path) -> Any:
-        """The data sample of a photo."""
+        """Return the data sample of a photo."""
         photo = dict(img_path=str(path), img_id=0, reduce_zero_label=False)
         with DefaultScope.overwrite_default_scope(self.scope):
             packed = self.pipeline(photo)
@@ -114,8 +114,8 @@ class Subject:
             return self.model.test_step(batch)[0].cpu()
 
     def draw_boxes(self, pixels: np.ndarray, sample: Any, score: float) -> np.ndarray:
-        """A photo (H, W, 3), uint8, RGB, with a detector's predictions as MMDetection
-        draws them, or MMRotate rotated ones."""
+        """Return a photo (H, W, 3), uint8, RGB, with a detector's predictions as
+        MMDetection draws them, or MMRotate rotated ones."""
         drawn: list[np.ndarray] = []
         with DefaultScope.overwrite_default_scope(self.scope):
             is_rotated = sample.pred_instances.bboxes.shape[-1] == 5
@@ -131,5 +131,5 @@ class Subject:
     def draw_labels(
         self, pixels: np.ndarray, label_map: np.ndarray
     ) -> tuple[np.ndarray, list[tuple[str, Color]]]:
-        """A photo with the colors of a label map, and their legend."""
+        """Return a photo with the colors of a label map, and their legend."""
         return draw_label_map(pixels, label_map, self.classes, self.meta.get('palette'))

@@ -63,7 +63,7 @@ def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
 
 
 def variants_of(args: argparse.Namespace) -> list[Variant]:
-    """The models to measure."""
+    """Return the models to measure."""
     options = args.cfg_options or {}
     variants = [Variant('untrained', args.config, options)]
     if not args.no_swin:
@@ -74,7 +74,7 @@ def variants_of(args: argparse.Namespace) -> list[Variant]:
 
 
 def build_models(variants: Sequence[Variant], device: str) -> dict[Variant, TimedModel]:
-    """The models, without Swin-T if it does not fit."""
+    """Return the models, without Swin-T if it does not fit."""
     models = {}
     for variant in variants:
         try:
@@ -89,7 +89,8 @@ def build_models(variants: Sequence[Variant], device: str) -> dict[Variant, Time
 def measure(
     models: dict[Variant, TimedModel], rounds: int
 ) -> dict[Variant, list[tuple[float, float]]]:
-    """Seconds of a prediction and of a training step, in rounds of all models."""
+    """Return seconds of a prediction and of a training step, in rounds of all
+    models."""
     times: dict[Variant, list[tuple[float, float]]] = {key: [] for key in models}
     console = Console(stderr=True)
     for _ in track(range(rounds + 1), 'rounds', console=console):
@@ -101,7 +102,7 @@ def measure(
 def row_of(
     variant: Variant, model: TimedModel, times: list[tuple[float, float]], peak: Peak
 ) -> dict[str, Any]:
-    """The numbers of a model: seconds, and bytes or None."""
+    """Return the numbers of a model: seconds, and bytes or None."""
     predict, train = zip(*times)
     return dict(
         model=variant.title,
@@ -114,7 +115,7 @@ def row_of(
 
 
 def cells_of(row: dict[str, Any]) -> list[str]:
-    """A row of the table on the screen."""
+    """Return a row of the table on the screen."""
     memory = [
         '-' if row[key] is None else f'{row[key] / MB:.0f}'
         for key in ('predict_memory', 'train_memory')
@@ -129,7 +130,7 @@ def cells_of(row: dict[str, Any]) -> list[str]:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Measures all models, and prints a table."""
+    """Measure all models, and print a table."""
     device = args.device or get_device()
     threads = args.threads or torch.get_num_threads()
     torch.set_num_threads(threads)
@@ -157,13 +158,13 @@ def run(args: argparse.Namespace) -> None:
 
 
 def shape_of(batch: Any) -> str:
-    """Width and height of a batch's first photo, as a model gets it."""
+    """Return width and height of a batch's first photo, as a model gets it."""
     height, width = batch['inputs'][0].shape[-2:]
     return f'{width} x {height}'
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:
-    """The command."""
+    """Run the command."""
     args = parse_args(argv)
     if args.out:
         cli.protect(args, args.out)

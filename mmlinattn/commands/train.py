@@ -45,7 +45,7 @@ def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:
-    """The command."""
+    """Run the command."""
     # before the libraries are imported, which takes seconds
     args = parse_args(argv)
     with errors_in_one_line(ImportError):

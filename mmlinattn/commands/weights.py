@@ -39,8 +39,8 @@ def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
 
 
 def choose(models: list[PublicModel], args: argparse.Namespace) -> list[PublicModel]:
-    """The models that options ask for, in their order; a ValueError for a license that
-    no model has."""
+    """Return the models that options ask for, in their order; a ValueError for a
+    license that no model has."""
     licenses = sorted({model.license for model in models if model.license})
     wish = args.license
     if wish and wish not in (ANY, NONE, *licenses):
@@ -60,7 +60,7 @@ def choose(models: list[PublicModel], args: argparse.Namespace) -> list[PublicMo
 
 
 def table(models: Sequence[PublicModel]) -> list[str]:
-    """Lines of a table."""
+    """Return lines of a table."""
     titles = ('model', 'data', 'parameters', 'results', 'license')
     rows = [titles, *map(cells, models)]
     widths = [max(map(len, column)) for column in zip(*rows)]
@@ -71,7 +71,7 @@ def table(models: Sequence[PublicModel]) -> list[str]:
 
 
 def cells(model: PublicModel) -> tuple[str, ...]:
-    """The row of a model."""
+    """Return the row of a model."""
     results = [f'{metric} {value:g}' for metric, value in model.scores.items()]
     here = ' *' if place_of(model.address).is_file() else ''
     return (
@@ -84,7 +84,7 @@ def cells(model: PublicModel) -> tuple[str, ...]:
 
 
 def fetch(models: Sequence[PublicModel], name: str) -> None:
-    """Downloads the weights of a model.
+    """Download the weights of a model.
 
     Raises:
         ValueError: If there is no model of this name.
@@ -102,7 +102,7 @@ def fetch(models: Sequence[PublicModel], name: str) -> None:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:
-    """The command."""
+    """Run the command."""
     args = parse_args(argv)
     with cli.errors_in_one_line(*cli.INPUT_ERRORS):
         models = read_models(find_folder())

@@ -16,7 +16,7 @@ _ELSEWHERE = dict(
 
 
 def __getattr__(name: str) -> Any:
-    """Imports a module when it is used: running a file needs no torch."""
+    """Import a module when it is used: running a file needs no torch."""
     if name not in __all__:
         raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
     module = import_module(f'.{_ELSEWHERE.get(name, "formats")}', __name__)

@@ -38,7 +38,7 @@ def export(
     stage: Callable[[str], AbstractContextManager] = nullcontext,
     half: bool = False,
 ) -> Runner:
-    """Writes a model to a file.
+    """Write a model to a file.
 
     An ONNX file takes batches and images of any size from 32 x 32 on, a program of
     ``torch.export`` one image of one size: symbolic sizes would take minutes and end

@@ -29,7 +29,7 @@ OPERATORS = {
 def half_scopes(
     model: ExportedModel, example: Tensor, shape: tuple[int, int]
 ) -> dict[str, bool]:
-    """Which parts of a model can be in float16, by their names in a file.
+    """Return which parts of a model can be in float16, by their names in a file.
 
     Args:
         model (ExportedModel): The model, on the CPU.
@@ -82,7 +82,7 @@ def _layers_in_float32(model: ExportedModel, shape: tuple[int, int]) -> set[nn.M
 def _hooks(
     model: nn.Module, leave: Callable, enter: Optional[Callable] = None
 ) -> Iterator[None]:
-    """Calls functions after, and before, the parts of a model."""
+    """Call functions after, and before, the parts of a model."""
     parts = [module for module in model.modules() if module is not model]
     handles = [part.register_forward_hook(leave) for part in parts]
     if enter is not None:
@@ -95,7 +95,7 @@ def _hooks(
 
 
 def halve_file(path: Path, scopes: dict[str, bool]) -> None:
-    """Changes an ONNX file: some of its parts compute in float16.
+    """Change an ONNX file: some of its parts compute in float16.
 
     A tensor in float16 is called like that in float32, with ``_half`` behind it.
 
@@ -149,7 +149,8 @@ def halve_file(path: Path, scopes: dict[str, bool]) -> None:
 def _can_be_half(
     node: Any, scopes: dict[str, bool], constants: dict[str, np.ndarray]
 ) -> bool:
-    """True if a node's part can be in float16, and the range holds its weights."""
+    """Return True if a node's part can be in float16, and the range holds its
+    weights."""
     scope = node.name.rpartition('/')[0]
     if scope not in scopes:  # the exporter numbers those of the same name
         scope = re.sub(r'_\d+$', '', scope)
@@ -161,7 +162,7 @@ def _can_be_half(
 
 
 def tensors_of_type(graph: Any, dtype: int) -> set[str]:
-    """Names of the tensors of an ONNX dtype, in a graph with inferred shapes."""
+    """Return names of the tensors of an ONNX dtype, in a graph with inferred shapes."""
     values = (*graph.input, *graph.value_info, *graph.output)
     types = {x.name: x.type.tensor_type.elem_type for x in values}
     types.update((x.name, x.data_type) for x in graph.initializer)
@@ -169,7 +170,7 @@ def tensors_of_type(graph: Any, dtype: int) -> set[str]:
 
 
 def _constants(graph: Any) -> dict[str, np.ndarray]:
-    """Values of the constants of a graph, by the names of the tensors."""
+    """Return values of the constants of a graph, by the names of the tensors."""
     import onnx
 
     to_array = onnx.numpy_helper.to_array
@@ -183,7 +184,7 @@ def _constants(graph: Any) -> dict[str, np.ndarray]:
 
 
 def _replace_nodes(graph: Any, nodes: list[Any]) -> None:
-    """Gives a graph other nodes, without those and the weights that nothing reads."""
+    """Give a graph other nodes, without those and the weights that nothing reads."""
     read = {output.name for output in graph.output}
     used = []
     for node in reversed(nodes):

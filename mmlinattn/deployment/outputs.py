@@ -16,7 +16,7 @@ _DENSE_OUTPUTS = ('cls_scores', 'bbox_preds')
 class ExportedModel(nn.Module):
     """Images to the outputs of a model's head.
 
-    The steps that mm libraries take in Python are left out: normalizing images before,
+    The steps that mm libraries take in Python are excluded: normalizing images before,
     decoding boxes and resizing segmentations after. A backbone has its maps as
     outputs; a detector with a dense head maps of scores and of boxes, one of each per
     level; a segmentor and a classifier logits.
@@ -42,7 +42,7 @@ class ExportedModel(nn.Module):
         self.eval()
 
     def check(self, model: nn.Module) -> None:
-        """Raises a ValueError for a model that can not be exported."""
+        """Raise a ValueError for a model that can not be exported."""
         for part in ('roi_head', 'encoder', 'decoder', 'mask_head'):
             if hasattr(model, part):
                 raise ValueError(
@@ -57,11 +57,11 @@ class ExportedModel(nn.Module):
         return getattr(backbone, 'in_channels', 3)
 
     def example(self, shape: tuple[int, int], batch: int) -> Tensor:
-        """An input for exporters to run the model on."""
+        """Return an input for exporters to run the model on."""
         return torch.zeros(batch, self.in_channels, *shape)
 
     def axes(self, example: Tensor) -> dict[str, dict[int, str]]:
-        """Names of the variable sizes, by input and output, in their order."""
+        """Return names of the variable sizes, by input and output, in their order."""
         axes = {self.input_name: {0: 'batch', 2: 'height', 3: 'width'}}
         for name, output in self.named_outputs(example):
             is_map = output.dim() == 4
@@ -74,7 +74,7 @@ class ExportedModel(nn.Module):
         return tuple(output for _, output in self.named_outputs(images))
 
     def named_outputs(self, images: Tensor) -> Iterator[tuple[str, Tensor]]:
-        """Names and values of the outputs for images (B, C, H, W)."""
+        """Yield names and values of the outputs for images (B, C, H, W)."""
         model: Any = self.model
         if not hasattr(model, 'backbone'):
             yield from _numbered('map', model(images))

@@ -100,11 +100,11 @@ class Predictor:
     def __call__(
         self, image: Union[np.ndarray, str, Path], threshold: float = 0.0
     ) -> Predictions:
-        """The predictions for an image. A file of 16 bits leads to a warning.
+        """Return the predictions for an image. A file of 16 bits leads to a warning.
 
         Args:
             image (ndarray | str | Path): (H, W, 3), RGB, uint8, of any size; or a file.
-            threshold (float): Boxes with lower scores are left out.
+            threshold (float): Boxes with lower scores are ignored.
 
         Returns:
             dict[str, ndarray]: A detector's ``boxes`` (N, 4), float32, as x1, y1, x2,
@@ -141,7 +141,7 @@ class Predictor:
 
 
 def above(predictions: Predictions, threshold: float) -> Predictions:
-    """A detector's predictions with a score of the threshold or more."""
+    """Return a detector's predictions with a score of the threshold or more."""
     chosen = predictions['scores'] >= threshold
     return {name: array[chosen] for name, array in predictions.items()}
 
@@ -149,7 +149,7 @@ def above(predictions: Predictions, threshold: float) -> Predictions:
 def paste(
     cells: np.ndarray, boxes: np.ndarray, shape: tuple[int, int], threshold: float
 ) -> np.ndarray:
-    """Masks of boxes, resized bilinearly and put at their places.
+    """Return masks of boxes, resized bilinearly and put at their places.
 
     Args:
         cells (ndarray): (N, h, w), probabilities.
@@ -171,7 +171,8 @@ def paste(
 def _weights(
     first: float, last: float, pixels: int, cells: int
 ) -> tuple[slice, np.ndarray]:
-    """The pixels that a side of a box touches, and the weights (pixels, cells)."""
+    """Return the pixels that a side of a box touches, and the weights (pixels,
+    cells)."""
     begin, end = max(int(first) - 1, 0), min(int(np.ceil(last)) + 1, pixels)
     places = np.arange(begin, end, dtype=np.float32) + np.float32(0.5)
     places = (places - first) / np.float32(max(last - first, 1e-6)) * cells - 0.5
@@ -180,7 +181,7 @@ def _weights(
 
 
 def read_image(path: Union[str, Path]) -> np.ndarray:
-    """An image file as (H, W, 3), RGB, uint8, the pixels that OpenCV reads.
+    """Return an image file as (H, W, 3), RGB, uint8, the pixels that OpenCV reads.
 
     It is turned according to its EXIF data, except a WebP file; of 16 bits, the upper
     8 are taken.
@@ -207,8 +208,8 @@ def read_image(path: Union[str, Path]) -> np.ndarray:
 
 
 def count_levels(path: Union[str, Path], image: np.ndarray) -> int:
-    """How many gray levels :func:`read_image` leaves of a file of 16 bits; 0 for one of
-    8 bits."""
+    """Return how many gray levels :func:`read_image` leaves of a file of 16 bits; 0 for
+    one of 8 bits."""
     from PIL import Image
 
     with Image.open(path) as file:
@@ -241,7 +242,7 @@ def _class_name(label: int, classes: list[str]) -> str:
 
 
 def _shares(label_map: np.ndarray, classes: list[str]) -> dict[str, float]:
-    """The share of pixels of each class that is in a label map."""
+    """Return the share of pixels of each class that is in a label map."""
     labels, counts = np.unique(label_map, return_counts=True)
     shares = (counts / counts.sum()).tolist()
     return {
@@ -251,7 +252,7 @@ def _shares(label_map: np.ndarray, classes: list[str]) -> dict[str, float]:
 
 
 def _best_classes(scores: np.ndarray, classes: list[str]) -> list[dict[str, Any]]:
-    """The classes of the highest scores (K,), best first."""
+    """Return the classes of the highest scores (K,), best first."""
     best = np.argsort(-scores)[:BEST_CLASSES].tolist()
     return [
         dict(name=_class_name(label, classes), score=float(scores[label]))
@@ -260,7 +261,7 @@ def _best_classes(scores: np.ndarray, classes: list[str]) -> list[dict[str, Any]
 
 
 def _objects(predictions: Predictions, classes: list[str]) -> list[dict[str, Any]]:
-    """A detector's objects, with masks as COCO's uncompressed runs."""
+    """Return a detector's objects, with masks as COCO's uncompressed runs."""
     labels, scores, boxes = (
         predictions[name].tolist() for name in ('labels', 'scores', 'boxes')
     )
@@ -274,15 +275,15 @@ def _objects(predictions: Predictions, classes: list[str]) -> list[dict[str, Any
 
 
 def _runs(mask: np.ndarray) -> list[int]:
-    """Lengths of runs of zeros and of ones in turn, down the columns."""
+    """Return lengths of runs of zeros and of ones in turn, down the columns."""
     flat = np.concatenate([[False], mask.T.ravel()])
     changes = np.flatnonzero(flat[1:] != flat[:-1])
     return np.diff(np.concatenate([[0], changes, [mask.size]])).tolist()
 
 
 def gray_image(labels: np.ndarray) -> Any:
-    """The ids of a label map (H, W) as a gray Pillow image, of 16 bits if 8 are too
-    few."""
+    """Return the ids of a label map (H, W) as a gray Pillow image, of 16 bits if 8 are
+    too few."""
     from PIL import Image
 
     dtype = np.uint8 if labels.max(initial=0) < 256 else np.uint16
@@ -290,7 +291,7 @@ def gray_image(labels: np.ndarray) -> Any:
 
 
 def draw(image: np.ndarray, predictions: Predictions, classes: list[str]) -> Any:
-    """A Pillow picture of an image and the predictions for it."""
+    """Return a Pillow picture of an image and the predictions for it."""
     from PIL import Image, ImageDraw
 
     colors = np.array(
@@ -313,7 +314,7 @@ def draw(image: np.ndarray, predictions: Predictions, classes: list[str]) -> Any
 def _paint_areas(
     image: np.ndarray, predictions: Predictions, colors: np.ndarray
 ) -> np.ndarray:
-    """An image (H, W, 3) under the colors (256, 3) of its label map or masks."""
+    """Return an image (H, W, 3) under the colors (256, 3) of its label map or masks."""
     pixels = image.copy()
     if 'label_map' in predictions:
         pixels = pixels // 2 + colors[predictions['label_map'] % 256] // 2
@@ -324,14 +325,14 @@ def _paint_areas(
 
 
 def _write_score(pen: Any, entry: dict[str, Any], place: Any, color: Any) -> None:
-    """Writes the name and the score of an object or a class."""
+    """Write the name and the score of an object or a class."""
     text = f'{entry["name"]} {entry["score"]:.2f}'
     pen.text(place, text, fill='white', stroke_width=1, stroke_fill=color)
 
 
 def find_images(place: Path) -> dict[str, Path]:
-    """An image, or those of a folder by their names in it, without what this command
-    wrote there."""
+    """Return an image, or those of a folder by their names in it, without what this
+    command wrote there."""
     if not place.is_dir():
         return {place.name: place} if place.is_file() else {}
     paths = sorted(path for path in place.rglob('*') if path.suffix.lower() in SUFFIXES)
@@ -344,7 +345,7 @@ def find_images(place: Path) -> dict[str, Path]:
 
 
 def state_of(path: Path) -> list[float]:
-    """Size and time of a file, which tell whether it has changed."""
+    """Return size and time of a file, which tell whether it has changed."""
     stat = path.stat()
     return [stat.st_size, stat.st_mtime]
 
@@ -358,8 +359,8 @@ class Origin(NamedTuple):
 
 
 def is_up_to_date(earlier: Origin, current: Origin, place: str, title: str) -> bool:
-    """Whether earlier predictions at a place are those that would be made now; the
-    title describes them.
+    """Return whether earlier predictions at a place are those that would be made now;
+    the title describes them.
 
     Raises:
         FileExistsError: If they are of another model.
@@ -370,7 +371,7 @@ def is_up_to_date(earlier: Origin, current: Origin, place: str, title: str) -> b
 
 
 def refuse_to_replace(place: str, title: str) -> NoReturn:
-    """Raises a FileExistsError for predictions that can't be made again."""
+    """Raise a FileExistsError for predictions that can't be made again."""
     raise FileExistsError(
         f'{place} has predictions of {title}: give another --out, or --overwrite to '
         'replace them'
@@ -379,7 +380,7 @@ def refuse_to_replace(place: str, title: str) -> NoReturn:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Lets a file appear under its name only when it is whole and on the disk; the
+    """Let a file appear under its name only when it is whole and on the disk; the
     caller writes the yielded draft."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f'.{path.name}.{os.getpid()}.part')
@@ -393,7 +394,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The dict in a JSON file, or an empty one where there is none."""
+    """Return the dict in a JSON file, or an empty one where there is none."""
     try:
         content = json.loads(path.read_text('utf-8'))
     except (OSError, ValueError):
@@ -402,8 +403,8 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """What a file of this command says of its folder, or an empty dict for a file of
-    others."""
+    """Return what a file of this command says of its folder, or an empty dict for a
+    file of others."""
     record = read_json(path)
     ours = record.keys() == set(KEYS) and isinstance(record['images'], dict)
     return record if ours else {}
@@ -429,7 +430,7 @@ class Folder:
 
     @classmethod
     def read(cls, path: Path) -> 'Folder':
-        """A folder that this command wrote, or an empty one.
+        """Return a folder that this command wrote, or an empty one.
 
         Raises:
             FileExistsError: If it has files of others.
@@ -450,7 +451,7 @@ class Folder:
         return folder
 
     def read_log(self) -> None:
-        """Adds the predictions of a run that was killed, perhaps within a line."""
+        """Add the predictions of a run that was killed, perhaps within a line."""
         log = self.path / LOG
         for line in log.read_bytes().splitlines() if log.is_file() else ():
             try:
@@ -460,7 +461,7 @@ class Folder:
             self.images[name], self.predictions[name] = state, prediction
 
     def take_over(self, earlier: 'Folder', images: dict[str, Path]) -> str:
-        """Adds predictions of an earlier run that are up to date; returns a note on
+        """Add predictions of an earlier run that are up to date; return a note on
         others, which are made again.
 
         Raises:
@@ -492,13 +493,13 @@ class Folder:
             self.begun = True
 
     def add(self, name: str, state: Any, prediction: dict[str, Any]) -> None:
-        """Adds the prediction for an image, and keeps it on the disk."""
+        """Add the prediction for an image, and keep it on the disk."""
         with (self.path / LOG).open('a', encoding='utf-8') as file:
             file.write(json.dumps([name, state, prediction]) + '\n')
         self.images[name], self.predictions[name] = state, prediction
 
     def save(self) -> None:
-        """Writes the predictions, and what they were made with, in an order in which
+        """Write the predictions, and what they were made with, in an order in which
         nothing is lost and no model has another one's predictions at any moment."""
         steps = [self._write_result, self._write_record, self._remove_log]
         if not self.predictions:  # those on the disk may be of another model
@@ -520,7 +521,7 @@ class Folder:
 
 
 def refuse_others(path: Path) -> None:
-    """Raises a FileExistsError for a folder with the predictions of another program,
+    """Raise a FileExistsError for a folder with the predictions of another program,
     whose file may have the same name."""
     if (path / RESULT).exists() and not read_record(path / RECORD):
         raise FileExistsError(
@@ -529,26 +530,26 @@ def refuse_others(path: Path) -> None:
 
 
 def write_json(content: dict[str, Any], path: Path) -> None:
-    """Writes a JSON file, whole or not at all."""
+    """Write a JSON file, whole or not at all."""
     with whole_file(path) as draft:
         draft.write_text(json.dumps(content), encoding='utf-8')
 
 
 def save_png(picture: Any, path: Path) -> None:
-    """Writes a Pillow image, whole or not at all."""
+    """Write a Pillow image, whole or not at all."""
     with whole_file(path) as draft:
         picture.save(draft, format='PNG')
 
 
 def one_line(error: object) -> str:
-    """A message without line breaks."""
+    """Return a message without line breaks."""
     return ' '.join(str(error).split())
 
 
 def predict_file(
     predictor: Predictor, path: Path, threshold: float
 ) -> tuple[np.ndarray, Predictions]:
-    """The pixels of an image file, and the predictions for it.
+    """Return the pixels of an image file, and the predictions for it.
 
     Raises:
         ValueError: If it can't be read, or is such as a strip that a model can't take.
@@ -565,7 +566,7 @@ def predict_file(
 
 
 def predict_all(predictor: Predictor, images: dict[str, Path], folder: Folder) -> int:
-    """Adds the predictions for images to a folder, with pictures of them; returns the
+    """Add the predictions for images to a folder, with pictures of them; return the
     number of those that can't be read or predicted, each of which costs a line."""
     failed = 0
     levels: dict[Path, int] = {}  # of images of 16 bits
@@ -604,7 +605,7 @@ def share(text: str) -> float:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The arguments of the command."""
+    """Return the arguments of the command."""
     parser = argparse.ArgumentParser(
         description='Predict with the ONNX file of a whole model: write '
         f'{RESULT}, and pictures of the predictions.'
@@ -614,7 +615,7 @@ def make_parser() -> argparse.ArgumentParser:
     add('images', type=Path, help='an image, or a folder of images')
     text = 'new folder, or one to continue'
     add('--out', type=Path, default='predictions', help=text)
-    add('--threshold', type=share, default=0.3, help='least score of a box (0.3)')
+    add('--threshold', type=share, default=0.3, help='score threshold of boxes (0.3)')
     text = 'cpu, or cuda with onnxruntime-gpu (default: a GPU where there is one)'
     add('--device', choices=tuple(PROVIDERS), help=text)
     text = 'replace the predictions of another model'
@@ -625,7 +626,7 @@ def make_parser() -> argparse.ArgumentParser:
 def prepare(
     args: argparse.Namespace, images: dict[str, Path]
 ) -> tuple[Predictor, Folder]:
-    """The model, and the folder to write to with what is in it already."""
+    """Return the model, and the folder to write to with what is in it already."""
     providers = [PROVIDERS[args.device]] if args.device else None
     predictor = Predictor(args.file, providers)
     digest = hashlib.md5(args.file.read_bytes()).hexdigest()
@@ -640,13 +641,13 @@ def prepare(
 
 
 def main(argv: Optional[list[str]] = None) -> None:
-    """The command."""
+    """Run the command."""
     parser = make_parser()
     run(parser, parser.parse_args(argv))
 
 
 def run(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """Predicts images; errors end the program with a line of the parser's."""
+    """Predict images; errors end the program with a line of the parser's."""
 
     def fail(message: object) -> NoReturn:
         parser.exit(2, f'{parser.prog}: error: {one_line(message)}\n')

@@ -1,4 +1,4 @@
-"""Files in half precision, computed as on a GPU at worst.
+"""Emulates the worst rounding that a GPU applies to a float16 file.
 
 ONNX Runtime has hardly any operator in float16 for processors: it computes in float32,
 and rounds later or not at all. So it does not show what a file computes on a GPU, least
@@ -59,7 +59,7 @@ class Rounded:
             self._session = self._open(threads)
 
     def run(self, images: np.ndarray) -> tuple[list[np.ndarray], float, float]:
-        """Runs the file.
+        """Run the file.
 
         Args:
             images (ndarray): What the file takes.
@@ -81,7 +81,7 @@ class Rounded:
         return [values[name] for name in self._outputs], largest, sums
 
     def _take(self, node: Any) -> None:
-        """Adds a node that rounds its results."""
+        """Add a node that rounds its results."""
         results = self._halves.intersection(node.output)
         if node.op_type == 'Cast' or not self._halves.intersection(node.input):
             self._nodes.append(node)
@@ -104,7 +104,7 @@ class Rounded:
                 self._note('max', wide)
 
     def _widen(self, name: str) -> str:
-        """The name of a tensor in float32."""
+        """Return the name of a tensor in float32."""
         if name in self._halves and name not in self._wide:
             wide = self._add('Cast', name, f'{name}:wide', to=TensorProto.FLOAT)
             self._wide[name] = wide

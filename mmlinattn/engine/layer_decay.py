@@ -51,14 +51,14 @@ class LayerDecayOptimWrapperConstructor(DefaultOptimWrapperConstructor):
     def add_params(
         self, params: list, module: nn.Module, prefix: str = '', **kwargs: Any
     ) -> None:
-        """Adds a group for every trained parameter, like MMEngine's method."""
+        """Add a group for every trained parameter, like MMEngine's method."""
         super().add_params(params, module, prefix=prefix, **kwargs)
         # MMEngine calls this for every child, and for the model itself last
         if not prefix:
             self.decay(params, module)
 
     def decay(self, params: list, model: nn.Module) -> None:
-        """Multiplies the groups' learning rates, and logs it."""
+        """Multiply the groups' learning rates, and logs it."""
         backbones = find_backbones(model)
         rate = self.paramwise_cfg[OPTION]
         names = {id(param): name for name, param in model.named_parameters()}

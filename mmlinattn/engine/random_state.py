@@ -8,7 +8,7 @@ import torch
 
 
 def get_random_state() -> dict[str, Any]:
-    """The state of this process's generators in Python, NumPy and torch.
+    """Return the state of this process's generators in Python, NumPy and torch.
 
     It consists of plain data and tensors, which can be read without running code.
     """
@@ -27,7 +27,7 @@ def get_random_state() -> dict[str, Any]:
 
 
 def set_random_state(state: dict[str, Any]) -> None:
-    """Sets this process's generators to a state of :func:`get_random_state`."""
+    """Set this process's generators to a state of :func:`get_random_state`."""
     version, numbers, gauss = state['python']
     random.setstate((version, tuple(numbers), gauss))
     name, keys, *rest = state['numpy']

@@ -6,8 +6,8 @@ from typing import Optional, Union
 
 
 def find_checkpoint(work_dir: Union[str, Path]) -> Optional[str]:
-    """The checkpoint of a training that ``last_checkpoint`` in its folder names, or,
-    without such a file, the one with the largest number; None if there is none."""
+    """Return the checkpoint of a training that ``last_checkpoint`` in its folder names,
+    or, without such a file, the one with the largest number; None if there is none."""
     work_dir = Path(work_dir)
     pointer = work_dir / 'last_checkpoint'
     named = pointer.read_text().strip() if pointer.is_file() else ''
@@ -20,6 +20,6 @@ def find_checkpoint(work_dir: Union[str, Path]) -> Optional[str]:
 
 
 def number_of(checkpoint: Path) -> int:
-    """The epoch or iteration in the name of a checkpoint; 0 if there is none."""
+    """Return the epoch or iteration in the name of a checkpoint; 0 if there is none."""
     numbers = re.findall(r'\d+', checkpoint.stem)
     return int(numbers[-1]) if numbers else 0

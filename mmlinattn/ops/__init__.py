@@ -115,7 +115,7 @@ def find(name: str) -> Callable:
 
 
 def missing(name: str) -> str:
-    """What to tell of an operator that is not here."""
+    """Return what to tell of an operator that is not here."""
     return (
         f'{name} is not among the operators of mmlinattn, only in a compiled mmcv: '
         "pip uninstall mmcv-lite, then mim install 'mmcv>=2.0.0,<2.2.0'"

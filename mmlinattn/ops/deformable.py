@@ -60,7 +60,7 @@ def deform_conv_forward(
 
 
 def _safe(offset: Tensor) -> Tensor:
-    """Offsets without NaN, at which torchvision would read beyond the maps."""
+    """Return offsets without NaN, at which torchvision would read beyond the maps."""
     return wide(offset).nan_to_num(-1e8, 1e8, -1e8)
 
 
@@ -126,8 +126,8 @@ def _gradients(
     offset: Tensor,
     mask: Optional[Tensor] = None,
 ) -> tuple[Tensor, ...]:
-    """The gradients by maps, weights, offsets, mask and bias, without autograd, which
-    would compute the convolution once more."""
+    """Return the gradients by maps, weights, offsets, mask and bias, without autograd,
+    which would compute the convolution once more."""
     input, weight, offset = wide(input), wide(weight), _safe(offset)
     with_mask = mask is not None
     mask = input.new_zeros(len(input), 0) if mask is None else wide(mask)
@@ -179,7 +179,8 @@ def modulated_deform_conv_forward(
 
 
 def _first(maps: Tensor, output: Tensor) -> Tensor:
-    """An image's first entries, in the size of the output; DyHead's maps are larger."""
+    """Return an image's first entries, in the size of the output; DyHead's maps are
+    larger."""
     size = maps.shape[1] * output[0, 0].numel()
     return maps.flatten(1)[:, :size].view(*maps.shape[:2], *output.shape[2:])
 

@@ -21,17 +21,17 @@ FOREGROUND = 1  # mode of overlaps: over the first box's area instead of the uni
 
 
 def cross(first: Tensor, second: Tensor) -> Tensor:
-    """The z component of the cross product of vectors (..., 2)."""
+    """Return the z component of the cross product of vectors (..., 2)."""
     return first[..., 0] * second[..., 1] - first[..., 1] * second[..., 0]
 
 
 def signed_area(polygon: Tensor) -> Tensor:
-    """The shoelace formula: areas (...), positive where x turns to y."""
+    """Return the shoelace formula: areas (...), positive where x turns to y."""
     return cross(polygon, polygon.roll(-1, -2)).sum(-1) / 2
 
 
 def inside_share(polygon: Tensor, other: Tensor, margin: Tensor) -> Tensor:
-    """The share of each edge of a polygon that is inside a convex one, (..., K).
+    """Return the share of each edge of a polygon that is inside a convex one, (..., K).
 
     Source: Cyrus and Beck, Generalized two- and three-dimensional clipping, Computers
     & Graphics 1978.
@@ -58,7 +58,7 @@ def inside_share(polygon: Tensor, other: Tensor, margin: Tensor) -> Tensor:
 
 
 def shared_area(first: Tensor, second: Tensor) -> Tensor:
-    """The areas that convex polygons share, (...).
+    """Return the areas that convex polygons share, (...).
 
     The border of what they share consists of the first one's edges in the second and
     the second one's in the first; the shoelace formula of both is the area. Edges that
@@ -81,7 +81,7 @@ def shared_area(first: Tensor, second: Tensor) -> Tensor:
 
 
 def shared_area_of_quadrilaterals(first: Tensor, second: Tensor) -> Tensor:
-    """The areas that quadrilaterals (..., 4, 2) share, which may be concave.
+    """Return the areas that quadrilaterals (..., 4, 2) share, which may be concave.
 
     A diagonal cuts each into two triangles, of which one counts as negative if the
     quadrilateral is concave there.
@@ -93,7 +93,7 @@ def shared_area_of_quadrilaterals(first: Tensor, second: Tensor) -> Tensor:
 
 
 def shared_area_with_quadrilateral(convex: Tensor, quadrilateral: Tensor) -> Tensor:
-    """The areas that convex polygons (..., K, 2) of positive area share with
+    """Return the areas that convex polygons (..., K, 2) of positive area share with
     quadrilaterals (..., 4, 2), which may be concave, (...)."""
     area = torch.zeros_like(convex[..., 0, 0])
     for triangle, sign in triangles(quadrilateral):
@@ -102,21 +102,21 @@ def shared_area_with_quadrilateral(convex: Tensor, quadrilateral: Tensor) -> Ten
 
 
 def triangles(quadrilateral: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yields two triangles (..., 3, 2), of positive area, and their signs (...)."""
+    """Yield two triangles (..., 3, 2), of positive area, and their signs (...)."""
     for corners in ([0, 1, 2], [0, 2, 3]):
         triangle = quadrilateral[..., corners, :]
         yield turned(triangle), signed_area(triangle).sign()
 
 
 def turned(polygon: Tensor) -> Tensor:
-    """Polygons (..., K, 2) in the order in which their area is positive."""
+    """Return polygons (..., K, 2) in the order in which their area is positive."""
     positive = signed_area(polygon)[..., None, None] >= 0
     return polygon.where(positive, polygon.flip(-2))
 
 
 def hull_indices(points: Tensor) -> Tensor:
-    """Indices of the corners of convex hulls, in their order; (B, P), where the first
-    one is repeated at the end if a hull has fewer.
+    """Return indices of the corners of convex hulls, in their order; (B, P), where the
+    first one is repeated at the end if a hull has fewer.
 
     Source: Jarvis, On the identification of the convex hull of a finite set of points
     in the plane, Information Processing Letters 1973.
@@ -152,8 +152,8 @@ def _turn_least(points: Tensor, current: Tensor, index: Tensor) -> Tensor:
 
 
 def hulls(points: Tensor) -> Tensor:
-    """Corners of convex hulls of points (B, P, 2), of positive area, (B, P, 2), the
-    first one repeated at the end if there are fewer."""
+    """Return corners of convex hulls of points (B, P, 2), of positive area, (B, P, 2),
+    the first one repeated at the end if there are fewer."""
     places = hull_indices(points)
     return points.gather(1, places[..., None].expand(-1, -1, 2))
 
@@ -166,7 +166,7 @@ def pieces(rows: int, columns: int) -> Iterator[slice]:
 
 
 def corners_of(boxes: Tensor) -> Tensor:
-    """The corners (..., 4, 2) of rotated boxes (..., 5)."""
+    """Return the corners (..., 4, 2) of rotated boxes (..., 5)."""
     center, width, height = boxes[..., None, :2], boxes[..., 2:3], boxes[..., 3:4]
     cos, sin = boxes[..., 4:5].cos(), boxes[..., 4:5].sin()
     x = torch.cat([-width, width, width, -width], -1) / 2
@@ -212,7 +212,8 @@ def overlaps(first: Polygons, second: Polygons, mode_flag: int = 0) -> Tensor:
 
 
 def _bounds_overlap(first: Tensor, second: Tensor) -> Tensor:
-    """Which upright rectangles around polygons (..., K, 2) have points in common."""
+    """Return which upright rectangles around polygons (..., K, 2) have points in
+    common."""
     low = torch.maximum(first.amin(-2), second.amin(-2))
     high = torch.minimum(first.amax(-2), second.amax(-2))
     return (low <= high).all(-1)

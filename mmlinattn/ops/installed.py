@@ -70,8 +70,8 @@ def find() -> Installed:
 
 
 def problem(installed: Installed, libraries: Iterable[str] = LIBRARIES) -> str:
-    """What is wrong with it for some libraries, and the command that mends it; '' if
-    nothing is."""
+    """Return what is wrong with it for some libraries, and the command that mends it;
+    '' if nothing is."""
     if installed.folder is None:
         return f'there is no mmcv: {_replace(())}'
     again = _replace(installed.names or ('mmcv',))
@@ -92,7 +92,7 @@ def problem(installed: Installed, libraries: Iterable[str] = LIBRARIES) -> str:
 
 
 def describe(installed: Installed) -> str:
-    """A line on an mmcv that works, and the command that adds what it lacks."""
+    """Return a line on an mmcv that works, and the command that adds what it lacks."""
     place = f'{installed.title} in {installed.folder}'
     twice = ''
     if len(installed.names) > 1:
@@ -118,7 +118,7 @@ def check(*libraries: str) -> None:
 
 
 def _replace(names: tuple[str, ...], wanted: str = '') -> str:
-    """The command that installs another mmcv in place of these distributions."""
+    """Return the command that installs another mmcv in place of these distributions."""
     if not wanted:
         maintained = any(map(_is_installed, ('onedl-mmengine', 'onedl-mmdetection')))
         wanted = MAINTAINED if maintained else f'{LITE}==2.1.0'
@@ -169,7 +169,7 @@ def _limits() -> Iterable[tuple[str, str]]:
 
 
 def _load_error(compiled: Path) -> str:
-    """Why Python can't load it, in a line; '' if it can."""
+    """Return why Python can't load it, in a line; '' if it can."""
     if 'mmcv._ext' in sys.modules:
         return ''
     try:

@@ -55,6 +55,6 @@ def _is_target(input: Tensor, target: Tensor) -> Tensor:
 
 
 def _factor(weight: Tensor, target: Tensor) -> Tensor:
-    """The weight of each sample, (N,)."""
+    """Return the weight of each sample, (N,)."""
     valid = target >= 0
     return wide(weight)[target.clamp(min=0)] * valid if weight.numel() else valid

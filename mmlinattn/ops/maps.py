@@ -165,8 +165,8 @@ def _spread(
     rows: tuple[int, int, int],
     columns: tuple[int, int, int],
 ) -> Tensor:
-    """Weights of all pixels. ``rows`` and ``columns`` are the map's size, the mask's,
-    and that of the part of the mask before its pixel."""
+    """Return weights of all pixels. ``rows`` and ``columns`` are the map's size, the
+    mask's, and that of the part of the mask before its pixel."""
     images = len(masks)
     masks = masks.view(images, rows[1], columns[1], rows[0], columns[0])
     for axis, (size, mask_size, half) in enumerate((rows, columns), 1):

@@ -19,14 +19,14 @@ def finite(rois: Tensor) -> Tensor:
 
 
 def image_starts(rois: Tensor, maps: Tensor) -> Tensor:
-    """Where in a table of pixels the regions' images begin, (R, 1, 1, 1, 1)."""
+    """Return where in a table of pixels the regions' images begin, (R, 1, 1, 1, 1)."""
     return rois[:, 0].long().view(-1, 1, 1, 1, 1) * maps[0, 0].numel()
 
 
 def bin_points(
     start: Tensor, size: Tensor, bins: tuple[int, int], ratio: int
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Yields indices of regions with equally many points in a bin, and the points' rows
+    """Yield indices of regions with equally many points in a bin, and the points' rows
     (R, ph, pw, points, 1) and columns (R, ph, pw, 1, points).
 
     ``start`` is (R, 2), or (R, ph, pw, 2) where each bin has its own.

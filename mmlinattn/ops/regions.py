@@ -110,7 +110,7 @@ def _extent(rois: Tensor, scale: float, shift: float) -> tuple[Tensor, Tensor]:
 
 
 def _map_starts(rois: Tensor, maps: Tensor) -> Tensor:
-    """Where in the flattened maps those of the regions begin, (R, C, 1, 1)."""
+    """Return where in the flattened maps those of the regions begin, (R, C, 1, 1)."""
     channel = torch.arange(maps.shape[1], device=maps.device)
     start = rois[:, 0].long()[:, None] * maps.shape[1] + channel
     return start[..., None, None] * maps[0, 0].numel()
@@ -196,7 +196,7 @@ def deform_roi_pool_backward(
 def _slopes(
     table: Tensor, start: Tensor, corners: Corners, y: Tensor, x: Tensor
 ) -> Tensor:
-    """The derivatives of points' values by x and y, S + (2, C), as in mmcv."""
+    """Return the derivatives of points' values by x and y, S + (2, C), as in mmcv."""
     inside = corners.inside[..., None]
     pixels = [table[start + place] * inside for place in corners.places]
     top_left, top_right, bottom_left, bottom_right = pixels

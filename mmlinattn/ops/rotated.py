@@ -94,7 +94,7 @@ def nms_quadri(
     iou_threshold: float,
     multi_label: int,
 ) -> Tensor:
-    """The same for quadrilaterals.
+    """Return the same for quadrilaterals.
 
     Args:
         dets (Tensor): (B, 8), or with their labels (B, 9).
@@ -111,7 +111,8 @@ def nms_quadri(
 def _suppress(
     boxes: Polygons, scores: Tensor, iou_threshold: float, labels: Optional[Tensor]
 ) -> Tensor:
-    """Indices of boxes (B,) that overlap no better one by the threshold or more."""
+    """Return indices of boxes (B,) that overlap no better one by the threshold or
+    more."""
     # among equal scores, the order is that of PyTorch's sort, as in mmcv
     rest = scores.sort(0, descending=True)[1]
     threshold = torch.tensor(iou_threshold, dtype=torch.float32)
@@ -233,7 +234,8 @@ def diff_iou_rotated_sort_vertices_forward(
 
 
 def _repeated(vertices: Tensor, mask: Tensor) -> Tensor:
-    """Which valid vertices are in the place of an earlier valid one, (N, B, 24)."""
+    """Return which valid vertices are in the place of an earlier valid one, (N, B,
+    24)."""
     apart = vertices[..., :, None, :] - vertices[..., None, :, :]
     same = (apart.abs() < SAME).all(-1)
     return (same & mask[..., None, :]).tril(-1).any(-1)

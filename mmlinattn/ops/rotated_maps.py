@@ -19,7 +19,7 @@ from .points import average_points, bin_points, finite, image_starts
 def _rotated_points(
     center: Tensor, size: Tensor, angle: Tensor, bins: tuple[int, int], ratio: int
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Yields indices of regions with equally many points in a bin, and the points' rows
+    """Yield indices of regions with equally many points in a bin, and the points' rows
     and columns, (R, ph, pw, points, points) each.
 
     Args:
@@ -60,7 +60,7 @@ def _align_points(
     aligned: bool,
     clockwise: bool,
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """The points of :func:`_rotated_points` for regions (R, 6) of an image."""
+    """Return the points of :func:`_rotated_points` for regions (R, 6) of an image."""
     center = rois[:, 1:3] * scale - (0.5 if aligned else 0.0)
     size = rois[:, 3:5] * scale
     size = size if aligned else size.clamp(min=1)
@@ -201,8 +201,8 @@ def riroi_align_rotated_backward(
 def _box_points(
     boxes: Tensor, scale: float, points: int, maps: Tensor
 ) -> tuple[Corners, Tensor]:
-    """Pixels around the points of each place's box, (N, H, W, points), and where in a
-    table of pixels its image begins, (N, 1, 1, 1).
+    """Return pixels around the points of each place's box, (N, H, W, points), and where
+    in a table of pixels its image begins, (N, 1, 1, 1).
 
     A box is y, x, width, height and angle; points are its center, or with its corners.
     """

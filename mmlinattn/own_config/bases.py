@@ -52,7 +52,7 @@ class Base:
         return model
 
     def num_classes(self, task: str) -> int:
-        """Classes of the config."""
+        """Return classes of the config."""
         ending, num = CITYSCAPES
         return num if self.path.stem.endswith(ending) else TASKS[task].num_classes
 
@@ -76,15 +76,15 @@ def find_bases(task: str) -> Bases:
 
 
 def _preference(path: Path) -> Any:
-    """Sorts configs: short schedules and plain ones first."""
+    """Sort configs: short schedules and plain ones first."""
     return '1x' not in path.stem, len(path.stem), path
 
 
 def choose_base(
     task: str, method: str, backbone: str, has_masks: bool, own: Optional[str] = None
 ) -> Base:
-    """The config of a method and a backbone, or ``own`` one, of a model that learned
-    other data than our configs of the task.
+    """Return the config of a method and a backbone, or ``own`` one, of a model that
+    learned other data than our configs of the task.
 
     Raises:
         ValueError: If there is none, or the data lack the outlines that it needs, or

@@ -19,7 +19,7 @@ class Devices:
 
     @classmethod
     def find(cls) -> 'Devices':
-        """The GPUs of this machine, or its CPU."""
+        """Return the GPUs of this machine, or its CPU."""
         if not torch.cuda.is_available():
             return cls(number=1, memory=0)
         memory = torch.cuda.get_device_properties(0).total_memory

@@ -69,7 +69,7 @@ def write_config(
 
 
 def check_paths(data: Path, out: Path) -> None:
-    """Raises an error for a folder of data or a file for the config that can't be
+    """Raise an error for a folder of data or a file for the config that can't be
     one."""
     if not data.is_dir():
         raise FileNotFoundError(f'--data {data}: there is no such folder')
@@ -80,12 +80,12 @@ def check_paths(data: Path, out: Path) -> None:
 
 
 def folder_of_lists(out: Path) -> Path:
-    """The folder beside a config for the lists of its data."""
+    """Return the folder beside a config for the lists of its data."""
     return out.with_name(f'{out.stem}_data')
 
 
 def put_in_place(config: NewConfig, data: OwnData, out: Path) -> None:
-    """Writes a config and the lists of its data, both or neither.
+    """Write a config and the lists of its data, both or neither.
 
     Raises:
         FileExistsError: If the folder of lists has other files.

@@ -29,7 +29,7 @@ class HeadSource:
     wide: Mapping[str, int] = field(default_factory=dict)
 
     def of_dict(self, node: Mapping[str, Any], place: str = '_base_.model') -> str:
-        """Source of a dict with the entries that change; '' for none."""
+        """Return source of a dict with the entries that change; '' for none."""
         entries = {
             key: self.of_entry(key, value, f'{place}.{key}')
             for key, value in node.items()
@@ -38,7 +38,7 @@ class HeadSource:
         return f'dict({text})' if text else ''
 
     def of_entry(self, key: str, value: Any, place: str) -> str:
-        """Source of a value that changes, or ''."""
+        """Return source of a value that changes, or ''."""
         if key in ('num_classes', 'num_things_classes') and value == self.base_classes:
             return 'num_classes'
         if key in self.wide and value == self.wide[key]:
@@ -50,7 +50,7 @@ class HeadSource:
         return ''
 
     def of_list(self, key: str, values: list[Any], place: str) -> str:
-        """Source of a list that changes, or ''."""
+        """Return source of a list that changes, or ''."""
         if key == 'class_weight' and len(values) == self.base_classes + 1:
             return f'[*[1.0] * num_classes, {values[-1]}]'  # the last is no object
         if "'num_classes'" in str(values):  # heads of a cascade

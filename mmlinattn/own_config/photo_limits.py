@@ -42,7 +42,7 @@ class ObjectLimits:
         return 'bbox_mAP' if self.most_objects <= COCO_LIMIT else 'bbox_mAP_50'
 
     def values(self) -> dict[str, int]:
-        """Numbers for the templates of a config."""
+        """Return numbers for the templates of a config."""
         # without a GPU, fewer regions than those of the base config
         regions = 100 if self.are_usual else self.regions
         return dict(
@@ -54,7 +54,7 @@ class ObjectLimits:
         )
 
     def entries(self, model: dict[str, Any]) -> dict[str, dict[str, Any]]:
-        """Entries of a detector's config that limit its detections, by key of
+        """Return entries of a detector's config that limit its detections, by key of
         ``model``; none of them becomes smaller."""
         entries: dict[str, dict[str, Any]] = {}
         queries = {'panoptic_head': 'num_queries', 'rpn_head': 'num_proposals'}
@@ -80,7 +80,7 @@ class ObjectLimits:
 
     @staticmethod
     def raised(config: dict[str, Any], **numbers: int) -> dict[str, int]:
-        """Those of numbers that a config has, where they are larger."""
+        """Return those of numbers that a config has, where they are larger."""
         return {
             key: max(config[key], number)
             for key, number in numbers.items()
@@ -88,7 +88,7 @@ class ObjectLimits:
         }
 
     def lines(self, model: dict[str, Any]) -> str:
-        """Source of a config that sets the entries."""
+        """Return source of a config that sets the entries."""
         lines = [
             f'model.setdefault({key!r}, {{}}).update({entries!r})'
             for key, entries in self.entries(model).items()
@@ -101,8 +101,8 @@ class ObjectLimits:
 
 
 def resized(size: tuple[int, int], scale: tuple[float, float]) -> tuple[int, int]:
-    """Width and height of a photo that is resized into (long, short), with its ratio
-    kept, as MMCV rounds them."""
+    """Return width and height of a photo that is resized into (long, short), with its
+    ratio kept, as MMCV rounds them."""
     factor = min(scale[0] / max(size), scale[1] / min(size))
     width, height = (int(side * factor + 0.5) for side in size)
     return width, height
@@ -111,9 +111,9 @@ def resized(size: tuple[int, int], scale: tuple[float, float]) -> tuple[int, int
 def check_sizes(
     sizes: Iterable[tuple[int, int]], scale: tuple[int, int], zoom: float = 1.0
 ) -> tuple[int, int]:
-    """Width and height of the smallest photo as a model sees it, of photos that are
-    resized into (long, short); a ValueError if it has no pixel there, or at a smaller
-    scale of the training, ``zoom``."""
+    """Return width and height of the smallest photo as a model sees it, of photos that
+    are resized into (long, short); a ValueError if it has no pixel there, or at a
+    smaller scale of the training, ``zoom``."""
     smallest = min(sizes, key=lambda size: min(resized(size, scale)))
     width, height = resized(smallest, (scale[0] * zoom, scale[1] * zoom))
     if min(width, height) < 1:
@@ -126,5 +126,5 @@ def check_sizes(
 
 
 def needs_padding(size: tuple[int, int]) -> bool:
-    """True for a photo that is smaller than our backbones take."""
+    """Return True for a photo that is smaller than our backbones take."""
     return min(size) < MIN_SIDE

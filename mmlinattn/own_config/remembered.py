@@ -26,8 +26,8 @@ class Remembered(NamedTuple):
 
 
 def remembered_model(path: Path) -> Optional[Remembered]:
-    """The model of a checkpoint that was trained by a config from new-config; None for
-    any other checkpoint.
+    """Return the model of a checkpoint that was trained by a config from new-config;
+    None for any other checkpoint.
 
     Raises:
         FileNotFoundError, ValueError: See :func:`mmlinattn.weights.read_checkpoint`.

@@ -35,19 +35,19 @@ class Sizes:
 
 
 def photo_sizes(data: OwnData) -> list[Size]:
-    """Width and height of all photos."""
+    """Return width and height of all photos."""
     return [photo.size for photo in chain(*data.splits.values())]
 
 
 def median_size(sizes: Sequence[Size]) -> Size:
-    """The median width and the median height."""
+    """Return the median width and the median height."""
     width, height = (round(median(sides)) for sides in zip(*sizes))
     return width, height
 
 
 def choose_sizes(task: str, size: Size, num: float, memory: float) -> Sizes:
-    """The sizes for photos of a median size (W, H) on devices with this many GB (a CPU:
-    0), with ``num`` photos for the training of each."""
+    """Return the sizes for photos of a median size (W, H) on devices with this many GB
+    (a CPU: 0), with ``num`` photos for the training of each."""
     kind, least = TASKS[task], min(size)
     zoom = min(kind.longest / max(size), kind.shortest / least)
     zoom = min(zoom, max(1, SMALLEST / least))
@@ -62,7 +62,7 @@ def choose_sizes(task: str, size: Size, num: float, memory: float) -> Sizes:
 
 
 def choose_batch(task: str, megapixels: float, num: float, memory: float) -> int:
-    """Photos in a batch of a device with this many GB (a CPU: 0)."""
+    """Return photos in a batch of a device with this many GB (a CPU: 0)."""
     kind = TASKS[task]
     room = (memory * kind.megapixels_per_gb or kind.megapixels_on_cpu) / megapixels
     most = kind.largest_batch if memory else kind.largest_batch / 4
@@ -71,8 +71,8 @@ def choose_batch(task: str, megapixels: float, num: float, memory: float) -> int
 
 
 def small_object_notes(data: OwnData, scale: Size) -> list[Note]:
-    """A note if most objects become very small in photos that are resized into (long,
-    short)."""
+    """Return a note if most objects become very small in photos that are resized into
+    (long, short)."""
     sides = []
     for photo in chain(*data.splits.values()):
         zoom = resized(photo.size, scale)[0] / photo.size[0]
@@ -86,7 +86,7 @@ def small_object_notes(data: OwnData, scale: Size) -> list[Note]:
 
 
 def reduced_notes(size: Size, scale: Size) -> list[Note]:
-    """A note if label maps of a median size become much smaller."""
+    """Return a note if label maps of a median size become much smaller."""
     zoom = resized(size, scale)[0] / size[0]
     if zoom >= MUCH_SMALLER:
         return []
@@ -97,8 +97,8 @@ def reduced_notes(size: Size, scale: Size) -> list[Note]:
 
 
 def padding_source(task: str, sizes: Sequence[Size], scale: Size) -> str:
-    """Source of the option that pads photos which are too small for a backbone, or
-    ''.
+    """Return source of the option that pads photos which are too small for a backbone,
+    or ''.
 
     Raises:
         ValueError: If nothing is left of a photo at this scale.

@@ -68,7 +68,7 @@ class Beginning:
         return of_it[0] if of_it else None
 
     def source(self) -> str:
-        """Lines that name the weights."""
+        """Return lines that name the weights."""
         said = f': {self.model.describe()}' if self.model else ''
         if self.start.is_whole:
             return (
@@ -80,7 +80,7 @@ class Beginning:
         return f'# weights of the backbone{said}\npretrained = {self.pretrained!r}'
 
     def rate(self) -> str:
-        """Source of the learning rate."""
+        """Return source of the learning rate."""
         first = f'{self.base.cfg.optim_wrapper.optimizer.lr:g}'
         base_batch = self.base.cfg.auto_scale_lr.base_batch_size
         rate = f'{first} * (batch / {base_batch}) ** 0.5'
@@ -89,22 +89,22 @@ class Beginning:
         return rate if self.pretrained else f'{rate} * 4  # to train from scratch'
 
     def warmup(self) -> str:
-        """Source of the iterations of the warm-up: from scratch, a short one lets the
-        loss jump behind it."""
+        """Return source of the iterations of the warm-up: from scratch, a short one
+        lets the loss jump behind it."""
         usual = 'min(500, iterations // 10 + 1)'
         if self.has_weights:
             return usual
         return f'max({usual}, min(100, iterations // 4))  # to train from scratch'
 
     def factors(self) -> str:
-        """Lines that give the layers of a whole model that may start anew the rate of
-        the base config."""
+        """Return lines that give the layers of a whole model that may start anew the
+        rate of the base config."""
         if not self.start.is_whole:
             return ''
         return FACTORS.format(', '.join(map(repr, CLASS_LAYERS[self.task])))
 
     def describe(self) -> str:
-        """What a training starts from, in words."""
+        """Return what a training starts from, in words."""
         model = self.model
         name = model.describe() if model else self.start.weights or self.pretrained
         if self.start.is_whole:
@@ -118,7 +118,8 @@ class Beginning:
 
 
 def pretrained_of_others(backbone: str) -> Optional[str]:
-    """Weights of the backbone in the config of a detector, or else of a segmentor."""
+    """Return weights of the backbone in the config of a detector, or else of a
+    segmentor."""
     for task in ('det', 'seg'):
         for (_, name), path in find_bases(task).items():
             if name == backbone:
@@ -129,7 +130,7 @@ def pretrained_of_others(backbone: str) -> Optional[str]:
 def starting_notes(
     task: str, beginning: Beginning, epochs: Optional[int], devices: Devices
 ) -> list[Note]:
-    """Notes on what a training starts from, and on what makes it long."""
+    """Return notes on what a training starts from, and on what makes it long."""
     notes = [Note(beginning.describe())]
     if not devices.are_gpus:
         remedy = how_to_shorten(task, beginning, epochs)
@@ -138,7 +139,7 @@ def starting_notes(
 
 
 def how_to_shorten(task: str, beginning: Beginning, epochs: Optional[int]) -> str:
-    """Options that shorten a training and were not chosen, in words, or ''."""
+    """Return options that shorten a training and were not chosen, in words, or ''."""
     options = [] if epochs else ['--epochs']
     fast = TASKS[task].fast_backbone
     if beginning.base.backbone != fast:

@@ -87,7 +87,7 @@ class Start:
 def choose_start(
     task: str, wish: Wish, has_masks: bool, num: int, devices: Devices
 ) -> Start:
-    """What a training of ``num`` photos starts from.
+    """Return what a training of ``num`` photos starts from.
 
     Raises:
         FileNotFoundError: If the wish is a path, and there is no such file.
@@ -136,19 +136,19 @@ class Starts:
         return self.plain()
 
     def suitable(self, starts: Iterable[Start]) -> list[Start]:
-        """Starts that fit the choices and have a license."""
+        """Start that fit the choices and have a license."""
         return [start for start in starts if self.fits(start) and is_licensed(start)]
 
     def plain(self, weights: Optional[str] = None) -> Start:
-        """A config of ours with what it starts from itself, or other weights of the
-        backbone."""
+        """Return a config of ours with what it starts from itself, or other weights of
+        the backbone."""
         default = TASKS[self.task]
         method = self.wish.method or self.methods()[0]
         return Start(method, self.wish.backbone or default.backbone, weights)
 
     def of_data(self, data: str) -> Start:
-        """The model of some data that suits photos and devices: whole, or, if it is one
-        of another task, its backbone."""
+        """Return the model of some data that suits photos and devices: whole, or, if it
+        is one of another task, its backbone."""
         is_own = self.task == dict(DATA.values())[data]
         starts = self.whole_models(data) if is_own else self.backbones(data)
         found = self.suitable(starts)
@@ -164,7 +164,7 @@ class Starts:
         return self.best(found)
 
     def named(self, name: str) -> Start:
-        """A model by its name, or weights at a path or an address.
+        """Return a model by its name, or weights at a path or an address.
 
         Raises:
             FileNotFoundError: If there is no such file.
@@ -192,7 +192,7 @@ class Starts:
         return replace(self.plain(name), is_whole=True)
 
     def of_model(self, model: PublicModel, weights: str) -> Start:
-        """A known model: whole for its task, its backbone for another one."""
+        """Return a known model: whole for its task, its backbone for another one."""
         starts = [*self.whole_models(model.data), *self.backbones(model.data)]
         of_it = [x for x in starts if x.model == model and self.fits(x)]
         if model.task == self.task:
@@ -215,7 +215,7 @@ class Starts:
         ]
 
     def method_of(self, model: PublicModel) -> str:
-        """The method of a model, without masks where there are no outlines."""
+        """Return the method of a model, without masks where there are no outlines."""
         simple = {masks: boxes for boxes, masks in WITHOUT_MASKS.items()}
         is_simple = self.task == 'det' and not self.has_masks
         if is_simple and self.wish.method != model.method:
@@ -246,8 +246,8 @@ class Starts:
         return (TASKS[self.task].method, *sorted({method for method, _ in self.bases}))
 
     def fits(self, start: Start) -> bool:
-        """Whether a start has the chosen backbone and method; without a choice, a
-        method that learns outlines if there are any."""
+        """Return whether a start has the chosen backbone and method; without a choice,
+        a method that learns outlines if there are any."""
         methods = [self.wish.method] if self.wish.method else [start.method]
         if not self.wish.method and self.task == 'det' and self.has_masks:
             methods = list(WITHOUT_MASKS.values())
@@ -272,12 +272,13 @@ class Starts:
 
 
 def is_licensed(start: Start) -> bool:
-    """Whether the weights have a license."""
+    """Return whether the weights have a license."""
     return start.model is not None and bool(start.model.license)
 
 
 def is_resized(start: Start) -> bool:
-    """Whether a classifier learned images of another size than its plain config."""
+    """Return whether a classifier learned images of another size than its plain
+    config."""
     return start.model is not None and start.model.name.endswith('px')
 
 
@@ -287,10 +288,10 @@ def flops_of(start: Start) -> float:
 
 
 def parameters_of(start: Start) -> int:
-    """Parameters of the model that weights are from."""
+    """Return parameters of the model that weights are from."""
     return start.model.parameters if start.model else 0
 
 
 def score_of(start: Start) -> float:
-    """The published score of the model that weights are from."""
+    """Return the published score of the model that weights are from."""
     return start.model.score if start.model else 0.0

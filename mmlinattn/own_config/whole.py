@@ -17,7 +17,7 @@ OWN |= {f'{split}.{ending}' for split in SPLITS for ending in ('json', 'txt')}
 
 @contextmanager
 def whole_config(config: Path, folder: Path) -> Iterator[tuple[Path, Path]]:
-    """Lets a config and the folder of its data appear only when both are whole.
+    """Let a config and the folder of its data appear only when both are whole.
 
     The caller writes the yielded drafts, a file and a folder. A process that is killed
     leaves the old config with the old folder, the new config with the new folder, or,
@@ -58,7 +58,7 @@ def whole_config(config: Path, folder: Path) -> Iterator[tuple[Path, Path]]:
 def exchange(
     places: tuple[Path, Path], earlier: list[Path], drafts: list[Path]
 ) -> None:
-    """Moves a config and a folder away, and their drafts in their places; if a step
+    """Move a config and a folder away, and their drafts in their places; if a step
     fails, moves all back."""
     config, folder = places
     steps = [(config, earlier[0]), (folder, earlier[1])]
@@ -76,7 +76,7 @@ def exchange(
 
 
 def copy(source: Path, target: Path) -> None:
-    """Copies a file or a folder; links stay links."""
+    """Copy a file or a folder; links stay links."""
     if source.is_dir() and not source.is_symlink():
         shutil.copytree(source, target, symlinks=True)
     else:
@@ -84,7 +84,7 @@ def copy(source: Path, target: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Removes a file or a folder, if it is there."""
+    """Remove a file or a folder, if it is there."""
     if path.is_dir():
         shutil.rmtree(path)
     else:

@@ -52,7 +52,7 @@ class Choices:
 
     @classmethod
     def from_args(cls, args: argparse.Namespace) -> 'Choices':
-        """The options among those of a command."""
+        """Return the options among those of a command."""
         return cls(**{name: getattr(args, name) for name in cls.__dataclass_fields__})
 
 
@@ -82,7 +82,7 @@ class Model:
 def make_config(
     data: OwnData, choices: Choices, lists: Path, devices: Devices
 ) -> NewConfig:
-    """The config of a data set, whose lists are in a folder.
+    """Return the config of a data set, whose lists are in a folder.
 
     Raises:
         ValueError: If no config of ours is for these choices and data, photos are too
@@ -143,8 +143,8 @@ def make_config(
 
 
 def choose_model(task: str, start: Start, base: Base, devices: Devices) -> Model:
-    """What of the base config's model changes: the classes and, without a GPU, the
-    number of regions, and the width of heads that start anew."""
+    """Return what of the base config's model changes: the classes and, without a GPU,
+    the number of regions, and the width of heads that start anew."""
     base_classes = base.num_classes(task)
     width, wide = start.width, WIDE.get(base.method, {})
     if not start.is_whole and not devices.are_gpus:
@@ -170,7 +170,7 @@ def choose_model(task: str, start: Start, base: Base, devices: Devices) -> Model
 def model_changes(
     task: str, choices: Choices, beginning: Beginning, batch: int
 ) -> list[str]:
-    """Lines that change more of the model than its heads."""
+    """Return lines that change more of the model than its heads."""
     lines = []
     if beginning.base.method in TYPES:
         kind = TYPES[beginning.base.method]
@@ -190,19 +190,19 @@ def model_changes(
 
 
 def has_batch_norm(base: Base) -> bool:
-    """Whether the backbone has BatchNorm."""
+    """Return whether the backbone has BatchNorm."""
     norm = base.cfg.model.backbone.get('norm_cfg') or {}
     return str(norm.get('type')).endswith('BN')
 
 
 def has_regions(model: Any) -> bool:
-    """True for a detector of two stages, whose second one samples regions."""
+    """Return True for a detector of two stages, whose second one samples regions."""
     return isinstance((model.get('train_cfg') or {}).get('rcnn'), dict)
 
 
 def palette_source(data: OwnData) -> str:
-    """Source of the classes' colors, red, green and blue from 0 to 255, which pictures
-    take: those of --colors, if each class has one, and '' otherwise."""
+    """Return source of the classes' colors, red, green and blue from 0 to 255, which
+    pictures take: those of --colors, if each class has one, and '' otherwise."""
     palette: dict[str, tuple[int, int, int]] = {}
     for code, name in parse_colors(data.folder.options.colors or ()).items():
         palette.setdefault(name, (code >> 16, code >> 8 & 255, code & 255))
@@ -212,14 +212,14 @@ def palette_source(data: OwnData) -> str:
 
 
 def check_batch(num: int, batch: int) -> None:
-    """Raises a ValueError if photos for training are fewer than a batch of all
+    """Raise a ValueError if photos for training are fewer than a batch of all
     devices."""
     if num < batch:
         raise ValueError(f'{num} photos for training are fewer than a batch of {batch}')
 
 
 def most_objects(data: OwnData) -> int:
-    """The greatest number of objects of the classes in a photo."""
+    """Return the greatest number of objects of the classes in a photo."""
     return max(
         sum(item.name in data.classes for item in photo.objects)
         for photo in chain(*data.splits.values())
@@ -227,13 +227,13 @@ def most_objects(data: OwnData) -> int:
 
 
 def title_of(base: Base, data: OwnData) -> str:
-    """The first line of a config: the model and the numbers of photos."""
+    """Return the first line of a config: the model and the numbers of photos."""
     counts = [f'{len(photos)} for {split}' for split, photos in data.splits.items()]
     return f'{base.method} with {base.backbone}; photos: {", ".join(counts)}'
 
 
 def size_values(task: str, median: Sequence[int], chosen: Sizes) -> dict[str, Any]:
-    """Values for the templates on sizes."""
+    """Return values for the templates on sizes."""
     width, height = median
     return dict(
         width=width,  # of the median photo
@@ -248,7 +248,7 @@ def size_values(task: str, median: Sequence[int], chosen: Sizes) -> dict[str, An
 def schedule_values(
     base: Base, num: int, batch: int, epochs: Optional[int]
 ) -> dict[str, Any]:
-    """Values for the templates on the length of a training of ``num`` photos, in
+    """Return values for the templates on the length of a training of ``num`` photos, in
     batches of all devices."""
     if not epochs:
         passes = ITERATIONS // (num // batch)
@@ -262,13 +262,13 @@ def schedule_values(
 
 
 def choose_workers(devices: Devices) -> int:
-    """Processes that read photos for each device."""
+    """Return how many processes read photos for each device."""
     return max(1, min(4, (os.cpu_count() or 1) // 2 // devices.number))
 
 
 def render(parts: Sequence[str], source: dict[str, str], **values: Any) -> str:
-    """The source of a config, from the template that all have and those of parts;
-    values are written as literals, and those of ``source`` as they are."""
+    """Return the source of a config, from the template that all have and those of
+    parts; values are written as literals, and those of ``source`` as they are."""
     common, *texts = (
         (TEMPLATES / f'{name}.template').read_text('utf-8')
         for name in ('common', *parts)

@@ -1,4 +1,4 @@
-"""What is left out, refused or said of own data: a rule each, with its text."""
+"""Validate a user's data: each rule drops, rejects or reports something."""
 
 import re
 from collections import Counter, defaultdict
@@ -29,7 +29,7 @@ FEW = 0.1  # of the objects, which may have no outline beside others
 
 
 def check_reading(reading: Reading, folder: Folder) -> list[Note]:
-    """Refuses what can't be learned from, and notes what is left out.
+    """Refuse what can't be learned from, and note what is ignored.
 
     Raises:
         ValueError: If too many files are damaged, or photos are missing, or annotated
@@ -39,20 +39,20 @@ def check_reading(reading: Reading, folder: Folder) -> list[Note]:
     if len(damaged) > max(1, len(matches) // 10):
         raise damaged[0]
     notes = list(reading.notes)
-    notes += notes_on('left out {} annotation files that are damaged', damaged)
+    notes += notes_on('ignored {} annotation files that are damaged', damaged)
     refuse_missing(matches)
     if not matches:
         text = f'it has no data for --task {folder.options.task}, see --help'
         raise NoData('; '.join([text, *reading.hints[:1], folder.content()]))
     refuse_repeated(matches)
     for ending in UNREAD_ENDINGS:
-        text = f'left out {{}} {ending} files, to be converted to JPEG or PNG'
+        text = f'ignored {{}} {ending} files, to be converted to JPEG or PNG'
         notes += notes_on(text, folder.files[ending])
-    notes += notes_on('left out {} links that lead to no file', folder.broken)
+    notes += notes_on('ignored {} links that lead to no file', folder.broken)
     unused = set(folder.files[PHOTO]) - reading.left_out - folder.labelme_masks()
     for match in matches:
         unused -= {match.path, match.label_map}
-    return notes + notes_on('left out {} photos without annotations', sorted(unused))
+    return notes + notes_on('ignored {} photos without annotations', sorted(unused))
 
 
 def refuse_missing(matches: Sequence[Match]) -> None:
@@ -68,7 +68,7 @@ def refuse_missing(matches: Sequence[Match]) -> None:
 
 
 def refuse_repeated(matches: Iterable[Match]) -> None:
-    """A photo is annotated by one file, unless files of several splits have it.
+    """Check that a photo has one annotation file, unless several splits have it.
 
     Raises:
         ValueError: If several files of a split, or of none, annotate a photo.
@@ -90,13 +90,13 @@ def refuse_repeated(matches: Iterable[Match]) -> None:
 
 
 def shape_notes(reading: Reading, photos: Sequence[Photo]) -> list[Note]:
-    """Notes on shapes that are no boxes or outlines.
+    """Return notes on shapes that are no boxes or outlines.
 
     Raises:
         ValueError: If there are no other ones.
     """
     notes = [
-        Note(f'left out {count} shapes: {kind}')
+        Note(f'ignored {count} shapes: {kind}')
         for kind, count in reading.skipped_shapes.items()
     ]
     if notes and not any(photo.objects for photo in photos):
@@ -108,8 +108,8 @@ def shape_notes(reading: Reading, photos: Sequence[Photo]) -> list[Note]:
 def choose_outlines(
     photos: Sequence[Photo], task: str
 ) -> tuple[bool, bool, list[Note]]:
-    """Whether objects have outlines, whether boxes stand in for a few that lack them,
-    and notes.
+    """Return whether objects have outlines, whether boxes stand in for a few that lack
+    them, and notes.
 
     Raises:
         ValueError: If label maps are to be drawn, and outlines are missing, or no
@@ -135,7 +135,7 @@ def choose_outlines(
 def check_faults(
     photos: Sequence[Photo], faults: Sequence[tuple[Path, Fault]]
 ) -> list[Note]:
-    """Notes outlines that can't be drawn and are left out.
+    """Note outlines that can't be drawn and are ignored.
 
     Raises:
         ValueError: If they are more than a few.
@@ -148,11 +148,11 @@ def check_faults(
     why = f'{first.kind}, such as in {path}: {first.detail}'
     if len(faults) > FEW * (whole + len(faults)):
         raise ValueError(f'{text}: {why}')
-    return [Note(f'{text}, and are left out: {why}')]
+    return [Note(f'{text}, and are ignored: {why}')]
 
 
 def check_splits(splits: Splits) -> None:
-    """Refuses splits without photos.
+    """Refuse splits without photos.
 
     Raises:
         ValueError: It says how many each has.
@@ -163,7 +163,7 @@ def check_splits(splits: Splits) -> None:
 
 
 def repeated_notes(splits: Splits) -> list[Note]:
-    """Notes photos whose content is in the training set, too."""
+    """Note photos whose content is in the training set, too."""
     digests = {photo.digest for photo in splits['train']}
     held = splits['val'] + splits['test']
     twice = sorted({photo.path for photo in held if photo.digest in digests})
@@ -173,7 +173,7 @@ def repeated_notes(splits: Splits) -> list[Note]:
 def choose_classes(
     splits: Splits, wanted: Optional[Sequence[str]], task: str
 ) -> tuple[list[str], list[Note]]:
-    """The classes that are wanted, or all of the training set, and notes.
+    """Return the classes that are wanted, or all of the training set, and notes.
 
     Raises:
         ValueError: If there is nothing to learn for one of them.
@@ -188,10 +188,10 @@ def choose_classes(
     notes = similar_names(counts)
     left = count_classes(every_photo(splits)).keys() - set(classes) - {IGNORED}
     reasons = {
-        'left out other classes': left & learned.keys(),
-        'left out classes that are crowds or difficult alone': left
+        'ignored other classes': left & learned.keys(),
+        'ignored classes that are crowds or difficult alone': left
         & (counts.keys() - learned.keys()),
-        'left out classes that no photo for training has': left - counts.keys(),
+        'ignored classes that no photo for training has': left - counts.keys(),
     }
     for text, names in reasons.items():
         if names:
@@ -204,7 +204,7 @@ def choose_classes(
 
 
 def count_learned(photos: Iterable[Photo]) -> Counter[str]:
-    """The objects of each class that are no crowds, or the photos."""
+    """Return the objects of each class that are no crowds, or the photos."""
     counts = Counter[str]()
     for photo in photos:
         objects = [item.name for item in photo.objects if not item.is_crowd]
@@ -215,7 +215,7 @@ def count_learned(photos: Iterable[Photo]) -> Counter[str]:
 def contradiction_notes(
     splits: Splits, labels_of: Callable[[Photo], Any]
 ) -> list[Note]:
-    """Notes photos of the same content with different labels."""
+    """Note photos of the same content with different labels."""
     by_digest: dict[bytes, dict[Path, Photo]] = defaultdict(dict)
     for photo in every_photo(splits):
         by_digest[photo.digest][photo.path] = photo
@@ -244,7 +244,7 @@ def refuse_lacking(classes: Sequence[str], counts: Counter[str]) -> None:
 
 
 def count_classes(photos: Iterable[Photo]) -> Counter[str]:
-    """The objects, or photos, of each class."""
+    """Return the objects, or photos, of each class."""
     counts = Counter[str]()
     for photo in photos:
         counts.update(photo.class_names)
@@ -252,7 +252,7 @@ def count_classes(photos: Iterable[Photo]) -> Counter[str]:
 
 
 def refuse_crowds(objects: Sequence[Object]) -> None:
-    """An object must be one that is learned.
+    """Check that an object is one that is learned.
 
     Raises:
         ValueError: If all are crowds.
@@ -262,7 +262,7 @@ def refuse_crowds(objects: Sequence[Object]) -> None:
 
 
 def similar_names(names: Iterable[str]) -> list[Note]:
-    """Notes classes that differ in upper case, blanks or hyphens alone."""
+    """Note classes that differ in upper case, blanks or hyphens alone."""
     names = list(names)
     plain = {name: re.sub(r'[\s_-]', '', name.lower()) for name in names}
     counts = Counter(plain.values())
@@ -272,7 +272,7 @@ def similar_names(names: Iterable[str]) -> list[Note]:
 
 
 def refuse_repeated_names(classes: Sequence[str]) -> None:
-    """A class is named once.
+    """Check that a class is named once.
 
     Raises:
         ValueError: If one is named twice.

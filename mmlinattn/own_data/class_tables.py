@@ -48,7 +48,7 @@ ROBOFLOW_NAME, ROBOFLOW_HEADER = '_classes.csv', ['pixel value', 'class']
 def read_colors(
     options: Optional[Sequence[str]], paths: Iterable[Path]
 ) -> dict[int, str]:
-    """Names of classes by color, as :func:`color_code` has it.
+    """Return names of classes by color, as :func:`color_code` has it.
 
     Args:
         options (list[str], optional): Lines such as those of ``--colors``.
@@ -70,8 +70,8 @@ def _colors_of_file(path: Path) -> dict[int, str]:
 
 
 def colors_of_datumaro(text: str) -> dict[int, str]:
-    """Names by color of datumaro's file about a data set: ids and names, and colors in
-    the same order."""
+    """Return names by color of datumaro's file about a data set: ids and names, and
+    colors in the same order."""
     with suppress(AttributeError, KeyError, RecursionError, TypeError, ValueError):
         content = json.loads(text)
         names, colors = content['label_map'].values(), content['segmentation_colors']
@@ -80,7 +80,7 @@ def colors_of_datumaro(text: str) -> dict[int, str]:
 
 
 def parse_colors(lines: Iterable[str]) -> dict[int, str]:
-    """Names by color, of lines that have three numbers and a name."""
+    """Return names by color, of lines that have three numbers and a name."""
     table = {}
     for line in lines:
         color = COLOR.search(line)
@@ -92,17 +92,18 @@ def parse_colors(lines: Iterable[str]) -> dict[int, str]:
 
 
 def color_code(red: int, green: int, blue: int) -> int:
-    """A color as one number."""
+    """Return a color as one number."""
     return (red << 16) + (green << 8) + blue
 
 
 def color_words(code: int) -> str:
-    """A color in words."""
+    """Return a color in words."""
     return f'{code >> 16},{code >> 8 & 255},{code & 255}'
 
 
 def read_id_names(paths: Iterable[Path]) -> dict[int, str]:
-    """Names of classes by id, of Roboflow's tables in each split; none without one.
+    """Return names of classes by id, of Roboflow's tables in each split; none without
+    one.
 
     Raises:
         ValueError: If tables contradict each other.
@@ -135,7 +136,8 @@ class NameTable:
 
 
 def read_name_tables(paths: Iterable[Path]) -> list[NameTable]:
-    """The tables of names by id among files whose names say that they have classes."""
+    """Return the tables of names by id among files whose names say that they have
+    classes."""
     tables = []
     for path in paths:
         if not ID_TABLE.search(path.stem.lower()) or path.name == ROBOFLOW_NAME:
@@ -157,8 +159,9 @@ def read_name_tables(paths: Iterable[Path]) -> list[NameTable]:
 
 
 def names_of_value(value: Any) -> dict[int, str]:
-    """Names by id of a JSON value: a list of names, a dictionary of ids and names, in
-    either order, or entries that have both; or one of these in another dictionary."""
+    """Return names by id of a JSON value: a list of names, a dictionary of ids and
+    names, in either order, or entries that have both; or one of these in another
+    dictionary."""
     if isinstance(value, list):
         if all(isinstance(entry, dict) for entry in value):
             return _names_of_entries(value)
@@ -185,7 +188,7 @@ def _names_of_entries(entries: Sequence[Mapping[str, Any]]) -> dict[int, str]:
 
 
 def _cell(entry: Mapping[str, Any], columns: Iterable[str]) -> Any:
-    """Returns what an entry has in the first of these columns, '' without any."""
+    """Return what an entry has in the first of these columns, '' without any."""
     cells = {_plain(key): cell for key, cell in entry.items()}
     return next((cells[column] for column in columns if column in cells), '')
 
@@ -195,7 +198,7 @@ def _plain(key: object) -> str:
 
 
 def names_of_rows(text: str) -> dict[int, str]:
-    """Names by id of a table whose header names both columns."""
+    """Return names by id of a table whose header names both columns."""
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
         return {}
@@ -208,7 +211,7 @@ def names_of_rows(text: str) -> dict[int, str]:
 
 
 def _names_of_colors(entries: Sequence[Mapping[str, Any]]) -> dict[int, str]:
-    """Returns the names of a table of colors, whose ids are the places in it."""
+    """Return the names of a table of colors, whose ids are the places in it."""
     names = []
     for entry in entries:
         name, columns = _cell(entry, NAME_COLUMNS), set(map(_plain, entry))
@@ -219,8 +222,8 @@ def _names_of_colors(entries: Sequence[Mapping[str, Any]]) -> dict[int, str]:
 
 
 def names_of_lines(text: str) -> dict[int, str]:
-    """Names by id of lines that have both, with or without a header, or of a list; none
-    of lines with colors."""
+    """Return names by id of lines that have both, with or without a header, or of a
+    list; none of lines with colors."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if any(map(COLOR.search, lines)):
         return {}
@@ -236,8 +239,8 @@ def names_of_lines(text: str) -> dict[int, str]:
 
 
 def _listed(names: Sequence[str]) -> dict[int, str]:
-    """Ids of a list: from 0 on, or from -1 on where labelme's begins with what is
-    ignored."""
+    """Return ids of a list: from 0 on, or from -1 on where labelme's begins with what
+    is ignored."""
     first = -1 if names and names[0] == IGNORED else 0
     pairs = enumerate((name.strip().rstrip(',') for name in names), first)
     return {number: name for number, name in pairs if number >= 0}

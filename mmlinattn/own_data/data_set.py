@@ -39,7 +39,7 @@ from .splits import assign, read_lists
 from .words import TABLE_ENDINGS
 
 LEARNED = (*OBJECT_TASKS, 'seg', 'cls')  # tasks
-UNREAD = 'left out {} photos that OpenCV does not read'
+UNREAD = 'ignored {} photos that OpenCV does not read'
 EARLY = '{} photos end early, their last rows are missing'
 
 
@@ -152,9 +152,9 @@ class OwnData:
         )
 
     def overview(self) -> Iterator[list[str]]:
-        """Rows of a table: the first has the splits, the others a name and a value for
-        each split: photos, their sizes in pixels, those without objects, and objects,
-        photos or the share of pixels of each class."""
+        """Yield rows of a table: the first has the splits, the others a name and a
+        value for each split: photos, their sizes in pixels, those without objects, and
+        objects, photos or the share of pixels of each class."""
         parts = list(self.splits.values())
         yield ['', *self.splits]
         yield ['photos', *(str(len(photos)) for photos in parts)]
@@ -178,7 +178,8 @@ class OwnData:
             yield [name, *(str(count[name]) for count in counts)]
 
     def count_empty(self, photos: list[Photo]) -> int:
-        """How many photos have no object of the classes; 0 if none has objects."""
+        """Return how many photos have no object of the classes; 0 if none has
+        objects."""
         if not every_object(every_photo(self.splits)):
             return 0
         known = set(self.classes)
@@ -187,8 +188,8 @@ class OwnData:
 
 @contextmanager
 def without_collector() -> Iterator[None]:
-    """Pauses Python's cyclic garbage collector, which takes 0.4 of the time where there
-    are hundreds of thousands of objects, and finds nothing."""
+    """Pause Python's cyclic garbage collector, which takes 0.4 of the time where there
+    are hundreds of thousands of objects, and find nothing."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -199,7 +200,7 @@ def without_collector() -> Iterator[None]:
 
 
 def read_task(folder: Folder, index: PhotoIndex) -> Reading:
-    """What a task learns from a folder."""
+    """Return what a task learns from a folder."""
     task = folder.options.task
     if task in OBJECT_TASKS:
         return read_objects(folder, index)
@@ -209,8 +210,8 @@ def read_task(folder: Folder, index: PhotoIndex) -> Reading:
 
 
 def measure(matches: list[Match], task: str, notes: list[Note]) -> list[Photo]:
-    """Photos that OpenCV reads, with their sizes, and objects that fit them; notes are
-    added.
+    """Return photos that OpenCV reads, with their sizes, and objects that fit them;
+    notes are added.
 
     Raises:
         ValueError: If none is read, no box is larger than a pixel, or many outlines
@@ -255,7 +256,8 @@ def measure(matches: list[Match], task: str, notes: list[Note]) -> list[Photo]:
 def measure_photo(
     match: Match, path: Path, header: Header, task: str
 ) -> tuple[Photo, Counter[str], list[Fault]]:
-    """A photo, what is noted of its objects, and what is wrong with their outlines."""
+    """Return a photo, what is noted of its objects, and what is wrong with their
+    outlines."""
     photo = Photo(
         path,
         header.size,
@@ -276,7 +278,7 @@ def measure_photo(
 
 
 def refuse_unrotated(annotation: Annotation, header: Header, path: Path) -> None:
-    """Refuses labels of the pixels that a camera wrote, which EXIF data rotate.
+    """Refuse labels of the pixels that a camera wrote, which EXIF data rotate.
 
     Raises:
         ValueError: It says how to remove the rotation.
@@ -293,14 +295,14 @@ def refuse_unrotated(annotation: Annotation, header: Header, path: Path) -> None
 def with_objects(
     photos: list[Photo], change: Callable[[Object], Object]
 ) -> list[Photo]:
-    """Photos with changed objects."""
+    """Return photos with changed objects."""
     return [
         replace(photo, objects=tuple(map(change, photo.objects))) for photo in photos
     ]
 
 
 def with_classes(splits: Splits, classes: list[str]) -> Splits:
-    """Photos of these classes alone."""
+    """Return photos of these classes alone."""
     chosen: Splits = {}
     for split, photos in splits.items():
         chosen[split] = [photo for photo in photos if photo.class_name in classes]
@@ -308,13 +310,14 @@ def with_classes(splits: Splits, classes: list[str]) -> Splits:
 
 
 def labels_key(photo: Photo) -> Any:
-    """What tells the labels of a photo from others: its class, or its objects."""
+    """Return what tells the labels of a photo from others: its class, or its
+    objects."""
     boxes = [(item.name, *map(round, item.bbox)) for item in photo.objects]
     return photo.class_name, sorted(boxes)
 
 
 def find_lists(folder: Folder, sources: set[Path]) -> list[Path]:
-    """Texts and tables that may be lists of a split, those of the task last."""
+    """Return texts and tables that may be lists of a split, those of the task last."""
     kind = 'Segmentation' if folder.options.task == 'seg' else 'Main'  # VOC's folders
     paths = set[Path]()
     for ending in ('.txt', *TABLE_ENDINGS):

@@ -19,8 +19,8 @@ UNROTATE = (
 )
 TURNED = f'if labels do not fit in --show, {UNROTATE}: EXIF data rotate {{}} photos'
 RESIZED = '{} photos have another size than in annotations, it resizes the labels'
-REPEATED = 'left out {} objects that are there twice'
-SMALL = 'left out {} boxes of less than a pixel in their photo'
+REPEATED = 'ignored {} duplicate objects'
+SMALL = 'ignored {} boxes of less than a pixel in their photo'
 OVER = '{} boxes reach far over the edge of their photo (corners instead of sides?)'
 FAR = 1.1  # an edge of a box, in sides of the photo
 SAME_SHAPE = 0.02  # difference of the factors of width and height
@@ -31,7 +31,7 @@ class Fitted:
     """Objects in the pixels of their photo.
 
     ``counts`` has their number by the text of a note, and ``faults`` what is wrong with
-    outlines that are left out.
+    outlines that are ignored.
     """
 
     objects: tuple[Object, ...] = ()
@@ -40,8 +40,8 @@ class Fitted:
 
 
 def fit(annotation: Annotation, size: Size, photo: object) -> Fitted:
-    """Objects of a photo without those that the libraries would drop silently, and what
-    is noted of them.
+    """Return objects of a photo without those that the libraries would drop silently,
+    and what is noted of them.
 
     Args:
         annotation (Annotation): What a file says of the photo.
@@ -73,8 +73,8 @@ def fit(annotation: Annotation, size: Size, photo: object) -> Fitted:
 def with_outlines(
     objects: Sequence[Object], stated: Size, size: Size
 ) -> tuple[list[Object], list[Fault]]:
-    """Objects with their outlines in a photo that was resized from a stated size, or
-    without those that can't be drawn, and what is wrong with these."""
+    """Return objects with their outlines in a photo that was resized from a stated
+    size, or without those that can't be drawn, and what is wrong with these."""
     fitting, faults = [], []
     for item in objects:
         outline = item.outline
@@ -117,8 +117,8 @@ def resize_factors(
 
 
 def without_repeated(objects: Sequence[Object]) -> list[Object]:
-    """Objects of which none has the class, box and outline of another one, to the
-    pixel; one without an outline repeats one that has any."""
+    """Return objects of which none has the class, box and outline of another one, to
+    the pixel; one without an outline repeats one that has any."""
     alike: dict[Any, dict[Any, Object]] = {}
     for item in objects:
         box = item.name, item.is_crowd, *map(round, item.bbox)
@@ -132,17 +132,17 @@ def without_repeated(objects: Sequence[Object]) -> list[Object]:
 
 
 def _corners(objects: Sequence[Object]) -> tuple[np.ndarray, np.ndarray]:
-    """The first and the last corners of boxes, (N, 2) each."""
+    """Return the first and the last corners of boxes, (N, 2) each."""
     boxes = np.reshape([item.bbox for item in objects], (-1, 2, 2))
     return boxes[:, 0], boxes.sum(1)
 
 
 def _insides(objects: Sequence[Object], size: Size) -> np.ndarray:
-    """Whether a pixel or more of each box is in the photo, (N,)."""
+    """Return whether a pixel or more of each box is in the photo, (N,)."""
     begins, ends = _corners(objects)
     return (np.minimum(ends, size) - np.maximum(begins, 0) >= 1).all(1)
 
 
 def _reach_over(objects: Sequence[Object], size: Size) -> np.ndarray:
-    """Whether each box reaches far over the photo's edge, (N,)."""
+    """Return whether each box reaches far over the photo's edge, (N,)."""
     return (_corners(objects)[1] > FAR * np.array(size)).any(1)

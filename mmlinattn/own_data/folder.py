@@ -52,8 +52,8 @@ class Folder:
         self.base = Path(os.path.commonpath(folders)) if folders else self.root
 
     def select(self, paths: list[Path], option: str) -> list[Path]:
-        """Paths in the place that an option names: a folder or file, wherever it lies,
-        or a pattern; all paths without the option.
+        """Return paths in the place that an option names: a folder or file, wherever it
+        lies, or a pattern; all paths without the option.
 
         Raises:
             ValueError: If there is no such place.
@@ -73,7 +73,7 @@ class Folder:
         return [path for path in paths if self._lies_in(path, name)]
 
     def labelme_masks(self) -> set[Path]:
-        """Returns the masks of single objects that LabelMe's files name."""
+        """Return the masks of single objects that LabelMe's files name."""
         stems, masks = {stem_of(path.name) for path in self.files['.xml']}, set()
         for path in self.files[PHOTO] if stems else ():
             name = LABELME_MASK.fullmatch(stem_of(path.name))
@@ -85,17 +85,17 @@ class Folder:
         return chain.from_iterable(self.files.values())
 
     def _lies_in(self, path: Path, name: str) -> bool:
-        """Whether a path has the parts of a name one after another."""
+        """Return whether a path has the parts of a name one after another."""
         parts, wanted = path.relative_to(self.root).parts, Path(name).parts
         starts = range(len(parts) - len(wanted) + 1)
         return any(parts[i : i + len(wanted)] == wanted for i in starts)
 
     def below_base(self, path: Path) -> str:
-        """The folder of a photo below the one that all have in common."""
+        """Return the folder of a photo below the one that all have in common."""
         return path.parent.as_posix()[len(str(self.base)) :]
 
     def content(self) -> str:
-        """The numbers of files, and options, for an error."""
+        """Return the numbers of files, and options, for an error."""
         counts = {
             kind: len(paths) for kind, paths in sorted(self.files.items()) if paths
         }
@@ -109,12 +109,12 @@ class Folder:
 
 
 def is_hidden(path: Path) -> bool:
-    """Whether a file or one of its folders is hidden, or macOS's own."""
+    """Return whether a file or one of its folders is hidden, or macOS's own."""
     return any(part.startswith('.') or part == '__MACOSX' for part in path.parts)
 
 
 def walk(root: Path) -> Iterator[Path]:
-    """Files of a folder; links to folders that hold them are left out."""
+    """Yield files of a folder; links to folders that hold them are ignored."""
     for folder, below, names in os.walk(root, followlinks=True):
         below[:] = _without_circles(folder, below)
         yield from (Path(folder, name) for name in names)

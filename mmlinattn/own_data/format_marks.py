@@ -24,8 +24,8 @@ class Mark:
     text: str = ''
 
     def fits(self, name: str, read: Callable[[], str]) -> bool:
-        """Whether a file, whose path in lower case is ``name``, is of this kind; its
-        text is read where it matters."""
+        """Return whether a file, whose path in lower case is ``name``, is of this kind;
+        its text is read where it matters."""
         if not fnmatchcase(name, self.path):
             return False
         if not self.keys and not self.text:
@@ -63,27 +63,27 @@ class Format:
 
 
 def _json(*keys: str, path: str = '*.json') -> tuple[Mark, ...]:
-    """Marks of JSON files, one for each set of keys."""
+    """Return marks of JSON files, one for each set of keys."""
     return tuple(Mark(path, each) for each in keys)
 
 
 def _names(*paths: str) -> tuple[Mark, ...]:
-    """Marks of files that their names tell."""
+    """Return marks of files that their names tell."""
     return tuple(map(Mark, paths))
 
 
 def _text(path: str, text: str) -> tuple[Mark, ...]:
-    """A mark of files that a part of their text tells."""
+    """Return a mark of files that a part of their text tells."""
     return (Mark(path, text=text),)
 
 
 def _all(importer: str, tasks: str = 'det seg') -> dict[str, str]:
-    """A name in datumaro for several tasks."""
+    """Return a name in datumaro for several tasks."""
     return dict.fromkeys(tasks.split(), importer)
 
 
 def _plain(importer: str = '', tasks: str = 'det seg') -> dict[str, Any]:
-    """The options of a data set, which has no other export."""
+    """Return the options of a data set, which has no other export."""
     return dict(importers=_all(importer, tasks) if importer else {}, advice='')
 
 

@@ -76,7 +76,7 @@ class Header:
 
 
 def read_headers(paths: Sequence[Path]) -> list[Optional[Header]]:
-    """What :func:`read_header` says of photos, with progress for many."""
+    """Return what :func:`read_header` says of photos, with progress for many."""
     Image.MAX_IMAGE_PIXELS = None  # large photos are no attacks
     with ThreadPoolExecutor() as pool:
         headers = pool.map(read_header, paths)
@@ -87,7 +87,7 @@ def read_headers(paths: Sequence[Path]) -> list[Optional[Header]]:
 
 
 def read_header(path: Path) -> Optional[Header]:
-    """The header of a photo; None if OpenCV does not read it from memory, as
+    """Return the header of a photo; None if OpenCV does not read it from memory, as
     trainings do."""
     content = path.read_bytes()
     size, orientation, pages = None, 1, 1
@@ -114,8 +114,8 @@ def read_header(path: Path) -> Optional[Header]:
 
 
 def orientation_of(image: Image.Image) -> int:
-    """The orientation in a photo's EXIF data, 1 without any; OpenCV does not read that
-    of XMP, which Pillow takes for missing EXIF data."""
+    """Return the orientation in a photo's EXIF data, 1 without any; OpenCV does not
+    read that of XMP, which Pillow takes for missing EXIF data."""
     exif = Image.Exif()
     if image.format == 'TIFF':
         exif = image.getexif()
@@ -128,7 +128,8 @@ def orientation_of(image: Image.Image) -> int:
 
 @lru_cache
 def opencv_rotates(kind: str) -> bool:
-    """Whether OpenCV, in its version here, rotates files of a kind by EXIF data."""
+    """Return whether OpenCV, in its version here, rotates files of a kind by EXIF
+    data."""
     data = Image.Exif()
     data[ORIENTATION] = 6
     with io.BytesIO() as file, suppress(KeyError, OSError, ValueError):
@@ -139,7 +140,8 @@ def opencv_rotates(kind: str) -> bool:
 
 
 def decode(content: bytes, flags: int) -> Optional[np.ndarray]:
-    """The pixels of a file (H, W) or (H, W, bands); None if OpenCV can't read it."""
+    """Return the pixels of a file (H, W) or (H, W, bands); None if OpenCV can't read
+    it."""
     if not content:
         return None
     try:
@@ -149,7 +151,7 @@ def decode(content: bytes, flags: int) -> Optional[np.ndarray]:
 
 
 def ends_early(content: bytes) -> bool:
-    """Whether a JPEG or PNG file ends before its mark of an end.
+    """Return whether a JPEG or PNG file ends before its mark of an end.
 
     The mark is looked for as a decoder does, part by part: a film may be behind it, and
     a small picture with a mark of its own before it.
@@ -185,7 +187,8 @@ def _png_has_end(content: bytes) -> bool:
 
 
 def read_depth(content: bytes) -> Optional[Depth]:
-    """What OpenCV leaves of a TIFF or PNG file; None for 8 bits in up to three bands.
+    """Return what OpenCV leaves of a TIFF or PNG file; None for 8 bits in up to three
+    bands.
 
     The fourth of a PNG file is its opacity, and does not count.
     """
@@ -210,7 +213,7 @@ def read_depth(content: bytes) -> Optional[Depth]:
 
 
 def depth_notes(paths: Sequence[Path], headers: Sequence[Header]) -> list[Note]:
-    """Notes on photos of more bits, bands or pages than a training sees."""
+    """Return notes on photos of more bits, bands or pages than a training sees."""
     kinds: dict[tuple[int, int], list[tuple[Path, Depth]]] = {}
     for path, header in zip(paths, headers):
         if header.depth:
@@ -225,7 +228,7 @@ def depth_notes(paths: Sequence[Path], headers: Sequence[Header]) -> list[Note]:
 
 
 def _depth_note(bits: int, bands: int, photos: list[tuple[Path, Depth]]) -> Note:
-    """What the photos have, what of it is read, and what to do."""
+    """Return what the photos have, what of it is read, and what to do."""
     least = min(depth.levels for _, depth in photos)
     most = max(depth.levels for _, depth in photos)
     low = min(depth.low for _, depth in photos)

@@ -64,18 +64,18 @@ class LabelMaps:
         self._note_held_back()
 
     def labels(self, photo: Photo) -> np.ndarray:
-        """The label of each pixel of a photo, (H, W), uint8."""
+        """Return the label of each pixel of a photo, (H, W), uint8."""
         labels = look_up(self.labeling.table, self.reader.read(photo))
         if labels.shape == photo.size[::-1]:
             return labels
         return cv2.resize(labels, photo.size, interpolation=cv2.INTER_NEAREST_EXACT)
 
     def labels_key(self, photo: Photo) -> bytes:
-        """What tells the label map of a photo from others."""
+        """Return what tells the label map of a photo from others."""
         return hashlib.md5(self.labels(photo).tobytes()).digest()
 
     def _count(self, photos: Sequence[Photo]) -> Counter[int]:
-        """The pixels of each number in the maps of photos."""
+        """Return the pixels of each number in the maps of photos."""
         counts = Counter[int]()
         for path in {photo.map_path for photo in photos}:
             label_map = self.maps.get(path)
@@ -86,8 +86,8 @@ class LabelMaps:
         return counts
 
     def _choose_rotation(self) -> bool:
-        """Whether maps that fit both ways are rotated as EXIF data rotate their photos:
-        by an option, or as the maps that fit one way alone."""
+        """Return whether maps that fit both ways are rotated as EXIF data rotate their
+        photos: by an option, or as the maps that fit one way alone."""
         by_fit: dict[str, list[Path]] = defaultdict(list)
         for photo in {photo.path: photo for photo in every_photo(self.splits)}.values():
             if photo.orientation > 1 and photo.label_map:
@@ -104,7 +104,7 @@ class LabelMaps:
         return rotates
 
     def _note_held_back(self) -> None:
-        """Notes classes that occur in no map for training."""
+        """Note classes that occur in no map for training."""
         table = self.labeling.table
         trained = {int(table[value]) for value in self._count(self.splits['train'])}
         seen = {int(table[value]) for value in self._count(every_photo(self.splits))}
@@ -113,7 +113,8 @@ class LabelMaps:
             self.notes.append(Note(f'{text}, and is not learned'))
 
     def _read_all(self) -> dict[Path, LabelMap]:
-        """The numbers of all maps; photos whose maps can't be read are left out."""
+        """Return the numbers of all maps; photos whose maps can't be read are left
+        out."""
         maps, unread, resized = {}, [], []
         photos = {photo.map_path: photo for photo in every_photo(self.splits)}
         for path, photo in photos.items():
@@ -144,7 +145,7 @@ class LabelMaps:
     def _leave_out(self, unread: Sequence[Path]) -> None:
         if not unread:
             return
-        note = Note('left out {} label maps that can not be read', unread)
+        note = Note('ignored {} label maps that can not be read', unread)
         self.notes.append(note)
         for split, photos in self.splits.items():
             self.splits[split] = [
@@ -154,7 +155,7 @@ class LabelMaps:
             raise ValueError(str(note))
 
     def overview(self) -> Iterator[list[str]]:
-        """Rows of a table: a class with its ids, and its share of each split."""
+        """Yield rows of a table: a class with its ids, and its share of each split."""
         table = self.labeling.table
         shares = np.zeros((len(self.splits), UNLABELED + 1))
         for row, photos in zip(shares, self.splits.values()):
@@ -176,8 +177,8 @@ class LabelMaps:
 
 
 def _fit_of(photo: Photo, path: Path) -> str:
-    """How the map of a photo fits it, which EXIF data rotate: as it is seen, as the
-    camera wrote it, or both; '' for another one."""
+    """Return how the map of a photo fits it, which EXIF data rotate: as it is seen, as
+    the camera wrote it, or both; '' for another one."""
     try:
         with Image.open(path) as image:
             size, has_own = image.size, 'exif' in image.info

@@ -32,7 +32,7 @@ class Labeling:
 
     @classmethod
     def of(cls, classes: Sequence[str], labels: Mapping[int, int]) -> 'Labeling':
-        """A labeling by a label for each id or color; others have none."""
+        """Return a labeling by a label for each id or color; others have none."""
         table = np.full(COLORS, UNLABELED, np.uint8)
         table[list(labels)] = list(labels.values())
         return cls(list(classes), table)
@@ -55,12 +55,12 @@ class Found:
     notes: list[Note]
 
     def note(self, text: str) -> None:
-        """Adds a note."""
+        """Add a note."""
         self.notes.append(Note(text))
 
 
 def label_ids(found: Found) -> Labeling:
-    """The labels of ids: of names for 0, 1, 2 and so on, or for all that occur.
+    """Return the labels of ids: of names for 0, 1, 2 and so on, or for all that occur.
 
     Raises:
         ValueError: If ids and names do not fit each other.
@@ -87,8 +87,8 @@ def label_ids(found: Found) -> Labeling:
 
 
 def _used_ids(found: Found) -> set[int]:
-    """Ids that are labels: 255 is one where an option says so, 0 is the only other id,
-    or there is a name for it."""
+    """Return ids that are labels: 255 is one where an option says so, 0 is the only
+    other id, or there is a name for it."""
     wanted = found.wanted
     ids = set(found.counts) - wanted.ignore
     others = ids - {UNLABELED}
@@ -108,7 +108,7 @@ def _used_ids(found: Found) -> set[int]:
 
 
 def choose_table(found: Found, ids: set[int]) -> Optional[NameTable]:
-    """The first table that names all ids; others are noted if there is none."""
+    """Return the first table that names all ids; others are noted if there is none."""
     lacking = []
     for table in found.wanted.tables:
         unnamed = sorted(ids - table.names.keys())
@@ -121,7 +121,7 @@ def choose_table(found: Found, ids: set[int]) -> Optional[NameTable]:
 
 
 def _label_named(found: Found, ids: set[int], table: NameTable) -> Labeling:
-    """Labels in the order of ids that occur, by a table's names."""
+    """Return labels in the order of ids that occur, by a table's names."""
     names = table.names
     void = sorted(i for i in ids if names[i].lower() in VOID_NAMES)
     order = sorted(ids.difference(void))
@@ -137,7 +137,7 @@ def _label_named(found: Found, ids: set[int], table: NameTable) -> Labeling:
 
 
 def _label_roboflow(found: Found, ids: set[int]) -> Labeling:
-    """Labels in the order of ids, by the names of Roboflow's tables."""
+    """Return labels in the order of ids, by the names of Roboflow's tables."""
     names = found.wanted.id_names
     unnamed = sorted(ids - names.keys())
     if unnamed:
@@ -151,7 +151,7 @@ def _label_roboflow(found: Found, ids: set[int]) -> Labeling:
 
 
 def _halve(found: Found) -> Labeling:
-    """Two classes of grays."""
+    """Return two classes of grays."""
     number = len(set(found.counts) - found.wanted.ignore)
     names = found.wanted.names or ['class 0', 'class 255']
     found.note(
@@ -162,7 +162,7 @@ def _halve(found: Found) -> Labeling:
 
 
 def label_colors(found: Found) -> Labeling:
-    """The labels of colors that have a name.
+    """Return the labels of colors that have a name.
 
     Raises:
         ValueError: If none, or most, have no name.
@@ -192,7 +192,7 @@ def label_colors(found: Found) -> Labeling:
 
 
 def _without_void(found: Found) -> list[str]:
-    """Returns the names of a table of colors without those of no label."""
+    """Return the names of a table of colors without those of no label."""
     names = dict.fromkeys(found.wanted.colors.values())
     void = [name for name in names if name.lower() in VOID_NAMES]
     if found.wanted.uses_void or not void:
@@ -202,8 +202,8 @@ def _without_void(found: Found) -> list[str]:
 
 
 def has_blurred_borders(found: Found) -> bool:
-    """Whether numbers are black and white, with borders that JPEG, a resizing or a
-    drawing has smoothed."""
+    """Return whether numbers are black and white, with borders that JPEG, a resizing or
+    a drawing has smoothed."""
     counts = found.counts
     if max(counts, default=0) != UNLABELED or not counts[0]:
         return False
@@ -229,8 +229,8 @@ def refuse_jpeg(paths: Iterable[Path]) -> None:
 
 
 def with_missing_ids(ids: set[int], num_names: int, ignore: Iterable[int]) -> set[int]:
-    """The ids of names: the first ones that are not ignored if those that occur are
-    among them, or those that occur."""
+    """Return the ids of names: the first ones that are not ignored if those that occur
+    are among them, or those that occur."""
     ignore, first, number = set(ignore), set[int](), 0
     while len(first) < num_names:
         if number not in ignore:
@@ -240,7 +240,7 @@ def with_missing_ids(ids: set[int], num_names: int, ignore: Iterable[int]) -> se
 
 
 def describe_ids(counts: Counter[int], ids: list[int], names: Sequence[str]) -> str:
-    """An error of ids whose number is not that of names."""
+    """Return an error of ids whose number is not that of names."""
     total = sum(counts.values())
     shares = [f'{i} ({counts[i] / total:.1%})' for i in ids[:SHOWN_IDS]]
     return (

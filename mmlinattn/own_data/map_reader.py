@@ -91,7 +91,7 @@ class Wanted:
 
     @classmethod
     def from_folder(cls, folder: Folder, drawn: Optional[list[str]]) -> 'Wanted':
-        """What options and tables in a folder say; ``drawn`` are the classes of
+        """Return what options and tables in a folder say; ``drawn`` are the classes of
         outlines, if label maps are drawn."""
         options, tables = folder.options, folder.files['.csv']
         has_names = bool(options.classes or drawn)
@@ -122,7 +122,8 @@ class MapReader:
         self.palette: dict[int, list[int]] = {}
 
     def read(self, photo: Photo) -> np.ndarray:
-        """The numbers of a photo's pixels, (H, W), uint8, uint16 or, of colors, uint32.
+        """Return the numbers of a photo's pixels, (H, W), uint8, uint16 or, of colors,
+        uint32.
 
         Raises:
             AreColors: If ids turn out to be colors.
@@ -145,8 +146,8 @@ class MapReader:
         return numbers if self.are_colors else self._valid(numbers, photo.map_path)
 
     def _upright(self, file: Image.Image, photo: Photo) -> Image.Image:
-        """The map as the photo is seen: rotated by its own EXIF data, or by the photo's
-        if it is the map of the pixels that the camera wrote."""
+        """Return the map as the photo is seen: rotated by its own EXIF data, or by the
+        photo's if it is the map of the pixels that the camera wrote."""
         if 'exif' in file.info:
             return ImageOps.exif_transpose(file)
         if photo.orientation not in ROTATIONS:
@@ -170,7 +171,7 @@ class MapReader:
         return ids
 
     def draw(self, photo: Photo) -> np.ndarray:
-        """Ids by outlines, (H, W), uint16, small objects above large ones."""
+        """Return ids by outlines, (H, W), uint16, small objects above large ones."""
         ids = np.zeros(photo.size[::-1], np.uint16)
         names = self.wanted.names or ()
         for item in sorted(photo.objects, key=lambda item: -item.area):
@@ -188,7 +189,7 @@ class MapReader:
                 raise AreColors
 
     def _valid(self, ids: np.ndarray, path: Path) -> np.ndarray:
-        """Ids without those that mean no label."""
+        """Return ids without those that mean no label."""
         if ids.dtype == bool:
             return np.minimum(ids.view(np.uint8), 1)  # Pillow's True is 255
         if ids.dtype == np.uint8:
@@ -208,12 +209,13 @@ class MapReader:
 
 
 def fits(size: Size, photo: Photo) -> bool:
-    """Whether a map may be that of a photo, as it is seen or as the camera wrote it."""
+    """Return whether a map may be that of a photo, as it is seen or as the camera wrote
+    it."""
     return photo.size in (size, size[::-1] if photo.orientation > 4 else size)
 
 
 def color_codes(pixels: np.ndarray) -> np.ndarray:
-    """Colors (H, W, 3), uint8, as one number each, uint32."""
+    """Return colors (H, W, 3), uint8, as one number each, uint32."""
     codes = pixels[..., 0].astype(np.uint32)
     for band in (1, 2):
         codes <<= 8
@@ -222,14 +224,14 @@ def color_codes(pixels: np.ndarray) -> np.ndarray:
 
 
 def parts_of(numbers: np.ndarray) -> Iterator[slice]:
-    """Rows of pixels (H, W), some at once."""
+    """Yield rows of pixels (H, W), some at once."""
     step = max(1, PART // max(1, numbers.shape[1]))
     for first in range(0, len(numbers), step):
         yield slice(first, first + step)
 
 
 def count_values(numbers: np.ndarray) -> LabelMap:
-    """The numbers that occur in pixels (H, W)."""
+    """Return the numbers that occur in pixels (H, W)."""
     counts: dict[int, int] = {}
     for rows in parts_of(numbers):
         if numbers.dtype.itemsize > 2:
@@ -254,7 +256,7 @@ def count_values(numbers: np.ndarray) -> LabelMap:
 
 
 def look_up(table: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """The entries of a table (N,), uint8, for numbers (H, W)."""
+    """Return the entries of a table (N,), uint8, for numbers (H, W)."""
     labels = np.empty(numbers.shape, np.uint8)
     for rows in parts_of(numbers):
         labels[rows] = table[numbers[rows]]

@@ -28,11 +28,12 @@ class PhotoIndex:
             self.by_stem[stem_of(path.name)].append(path)
 
     def has(self, name: str) -> bool:
-        """Whether there are photos of this name, whatever their folder and ending."""
+        """Return whether there are photos of this name, whatever their folder and
+        ending."""
         return stem_of(PureWindowsPath(name).name) in self.by_stem
 
     def find(self, name: str, near: Path) -> Optional[Path]:
-        """The photo that a file or folder ``near`` names.
+        """Return the photo that a file or folder ``near`` names.
 
         It is the one with the longest common end of their paths; of several, the one in
         the split of the file, or the one nearest to it.
@@ -56,7 +57,7 @@ class PhotoIndex:
         return best
 
     def _rank(self, path: Path, parts: tuple[str, ...], near: Path) -> tuple[Any, ...]:
-        """How well a photo fits a name of these parts, best last."""
+        """Return how well a photo fits a name of these parts, best last."""
         root, splits = self.folder.root, self.folder.splits
         place = near if near.is_dir() else near.parent
         wanted = (*place.relative_to(root).parts, *parts)
@@ -69,15 +70,15 @@ class PhotoIndex:
         )
 
     def match(self, name: str, near: Path, **labels: Any) -> Match:
-        """A match of the photo that a file or folder ``near`` names; ``labels`` are
-        other fields of the match."""
+        """Return a match of the photo that a file or folder ``near`` names; ``labels``
+        are other fields of the match."""
         path, splits = self.find(name, near), self.folder.splits
         split = splits.of(near) or (splits.of(path.parent) if path else None)
         return Match(path, name=str(name), **{'split': split, 'source': near, **labels})
 
 
 def _common_end(first: tuple[str, ...], second: tuple[str, ...]) -> int:
-    """The number of parts that two paths have in common at their ends."""
+    """Return the number of parts that two paths have in common at their ends."""
     ends = [
         (stem_of(parts[-1]), *map(plain, parts[-2::-1]), '')
         for parts in (first, second)

@@ -36,7 +36,7 @@ class OtherFormat(NoData):
 
 
 def refuse(folder: Folder, sources: Iterable[Path]) -> None:
-    """Refuses files that were read for others.
+    """Refuse files that were read for others.
 
     Raises:
         OtherFormat: It names their format, and what makes them readable.
@@ -48,8 +48,8 @@ def refuse(folder: Folder, sources: Iterable[Path]) -> None:
 
 
 def beside(folder: Folder, sources: Collection[Path]) -> list[Note]:
-    """A note on a format that a file has, beside photos whose folders or names, and no
-    files, are the sources of their classes."""
+    """Return a note on a format that a file has, beside photos whose folders or names,
+    and no files, are the sources of their classes."""
     is_read = folder.options.task != 'cls' or sources
     found = find_format(folder, sample(folder), () if is_read else NAMED)
     if not found:
@@ -60,7 +60,7 @@ def beside(folder: Folder, sources: Collection[Path]) -> list[Note]:
 
 
 def explain(error: ValueError, folder: Folder) -> ValueError:
-    """An error of reading a folder, with the format that a file of it has."""
+    """Return an error of reading a folder, with the format that a file of it has."""
     text = str(error)
     if isinstance(error, OtherFormat) or text.startswith('--'):
         return error
@@ -81,7 +81,7 @@ def explain(error: ValueError, folder: Folder) -> ValueError:
 
 
 def remedy(kind: Format, path: Path, data: Path, task: str) -> str:
-    """What makes data of a format, which a file has, readable for a task."""
+    """Return what makes data of a format, which a file has, readable for a task."""
     ways = [] if task == 'cls' else [kind.advice.format(name=kind.name)]
     if reader_of(kind, task):
         hints = '; '.join(filter(None, [INSTALL, kind.remark]))
@@ -96,7 +96,7 @@ def remedy(kind: Format, path: Path, data: Path, task: str) -> str:
 
 
 def describe(folder: Folder, kind: Format, path: Path) -> str:
-    """What a file is, and the remedy."""
+    """Return what a file is, and the remedy."""
     name, options = path.relative_to(folder.root), folder.options
     what = kind.name if kind in OTHERS else f'of {kind.name}'
     text = f'its {name} is {what}, which new_config does not read'
@@ -104,7 +104,7 @@ def describe(folder: Folder, kind: Format, path: Path) -> str:
 
 
 def file_of(text: str) -> Optional[Path]:
-    """The file of labels with whose path the text of an error begins."""
+    """Return the file of labels with whose path the text of an error begins."""
     for end in re.finditer(': ', text):
         path = Path(text[: end.start()])
         if path.is_file() and path.suffix.lower() not in PHOTO_ENDINGS:
@@ -113,20 +113,20 @@ def file_of(text: str) -> Optional[Path]:
 
 
 def may_be_labels(path: Path) -> bool:
-    """Whether the name of a file is none of lists and explanations."""
+    """Return whether the name of a file is none of lists and explanations."""
     if path.suffix.lower() not in LABEL_ENDINGS or split_of_name(path.stem):
         return False
     return NO_LABELS.isdisjoint(words_of(path.stem))
 
 
 def reader_of(kind: Format, task: str) -> Optional[str]:
-    """The name in datumaro of a format, if it converts it for a task."""
+    """Return the name in datumaro of a format, if it converts it for a task."""
     return kind.importers.get('det' if task == 'rot' else task)
 
 
 def command(kind: Format, source: Path, task: str, data: Path) -> str:
-    """The command of datumaro that writes a folder, beside all data, which new_config
-    reads.
+    """Return the command of datumaro that writes a folder, beside all data, which
+    new_config reads.
 
     Masks become outlines: those in COCO files are of crowds.
     """
@@ -146,8 +146,8 @@ def command(kind: Format, source: Path, task: str, data: Path) -> str:
 def find_format(
     folder: Folder, paths: Iterable[Path], formats: Iterable[Format] = FORMATS
 ) -> Optional[tuple[Format, Path]]:
-    """The first format that a file has, and the file; those come first that datumaro
-    converts for the task."""
+    """Return the first format that a file has, and the file; those come first that
+    datumaro converts for the task."""
     names = {path: str(path.relative_to(folder.root)).lower() for path in paths}
     root, read = folder.root.resolve().name.lower(), lru_cache(None)(read_ends)
     task = folder.options.task
@@ -160,7 +160,8 @@ def find_format(
 
 
 def sample(folder: Folder) -> list[Path]:
-    """Some files of each ending, of those that ``--labels`` names if there are any."""
+    """Return some files of each ending, of those that ``--labels`` names if there are
+    any."""
     paths: list[Path] = []
     for ending, files in folder.files.items():
         chosen = [] if ending == PHOTO else folder.select(files, 'labels')
@@ -170,7 +171,8 @@ def sample(folder: Folder) -> list[Path]:
 
 
 def read_ends(path: Path) -> str:
-    """The text at the begin and the end of a file; nothing of what is no file."""
+    """Return the text at the begin and the end of a file; nothing of what is no
+    file."""
     if not path.is_file():
         return ''
     size = path.stat().st_size

@@ -38,7 +38,7 @@ class Patch:
 
     @classmethod
     def cut(cls, left: int, top: int, pixels: np.ndarray) -> Optional['Patch']:
-        """The smallest part that has the object's pixels; None without any."""
+        """Return the smallest part that has the object's pixels; None without any."""
         x, y, width, height = cv2.boundingRect(np.ascontiguousarray(pixels, np.uint8))
         if not width:
             return None
@@ -52,7 +52,7 @@ class Patch:
         return float(self.left), float(self.top), float(width), float(height)
 
     def in_photo(self, size: Size) -> np.ndarray:
-        """The pixels of a photo of a size, (H, W), uint8, 0 or 1."""
+        """Return the pixels of a photo of a size, (H, W), uint8, 0 or 1."""
         mask = np.zeros(size[::-1], np.uint8)
         x, y = max(self.left, 0), max(self.top, 0)
         inside = self.pixels[y - self.top :, x - self.left :][
@@ -96,7 +96,7 @@ class Outline:
         return size_of_runs(self.runs) if self.runs else None
 
     def find_fault(self, size: Size) -> Optional[Fault]:
-        """What makes it unusable in a photo of a size, or None."""
+        """Return what makes it unusable in a photo of a size, or None."""
         if not self.patch:
             fault = find_fault(self.to_coco(), size, FAR * max(size))
             if fault:
@@ -112,8 +112,8 @@ class Outline:
         return Fault(NO_PIXEL, f'one begins at ({x:g}, {y:g}) pixels')
 
     def in_photo(self, stated: Size, size: Size) -> 'Outline':
-        """The outline in a photo that was resized from a stated size after it was
-        labeled: its pixels are run lengths of the photo; polygons do not change."""
+        """Return the outline in a photo that was resized from a stated size after it
+        was labeled: its pixels are run lengths of the photo; polygons do not change."""
         if not self.patch and (not self.runs or stated == size):
             return self
         mask = self.patch.in_photo(stated) if self.patch else self.mask(stated)
@@ -122,7 +122,8 @@ class Outline:
         return Outline(runs=encode(mask))
 
     def to_coco(self) -> Any:
-        """What a COCO file calls the segmentation; a part must be in its photo."""
+        """Return what a COCO file calls the segmentation; a part must be in its
+        photo."""
         return (
             dict(self.runs)
             if self.runs
@@ -130,13 +131,13 @@ class Outline:
         )
 
     def mask(self, size: Sequence[int]) -> np.ndarray:
-        """The object's pixels in a photo of a size, (H, W), uint8, 0 or 1."""
+        """Return the object's pixels in a photo of a size, (H, W), uint8, 0 or 1."""
         coco = COCO()
         coco.imgs[0] = dict(width=size[0], height=size[1])
         return coco.annToMask(dict(image_id=0, segmentation=self.to_coco()))
 
     def box(self) -> tuple[float, float, float, float]:
-        """The box (x, y, width, height) around it.
+        """Return the box (x, y, width, height) around it.
 
         Raises:
             ValueError: If run lengths do not add up to their size.
@@ -155,12 +156,13 @@ class Outline:
         return bounding_box(chain.from_iterable(self.polygons))
 
     def scaled(self, factors: tuple[float, float]) -> 'Outline':
-        """Polygons resized by factors of width and height; pixels are, in a photo."""
+        """Return polygons resized by factors of width and height; pixels are, in a
+        photo."""
         polygons = (tuple(scale(polygon, factors)) for polygon in self.polygons)
         return Outline(tuple(polygons), self.runs, self.patch)
 
     def rectangle(self) -> Polygon:
-        """The corners of the smallest rectangle of any direction around it."""
+        """Return the corners of the smallest rectangle of any direction around it."""
         size = self.runs_size
         if size:
             y, x = np.nonzero(self.mask(size))
@@ -180,12 +182,12 @@ def encode(mask: np.ndarray) -> dict[str, Any]:
 
 
 def scale(places: Iterable[float], factors: tuple[float, float]) -> list[float]:
-    """Places x, y, x, y, ... in a photo that was resized by factors."""
+    """Return places x, y, x, y, ... in a photo that was resized by factors."""
     return [float(place * factor) for place, factor in zip(places, cycle(factors))]
 
 
 def polygon_area(polygon: Iterable[float]) -> float:
-    """The area of a polygon; 0 if it has too few or half corners."""
+    """Return the area of a polygon; 0 if it has too few or half corners."""
     places = np.array(list(polygon), np.float32)
     if len(places) < 6 or len(places) % 2:
         return 0.0
@@ -193,7 +195,7 @@ def polygon_area(polygon: Iterable[float]) -> float:
 
 
 def bounding_box(places: Iterable[Any]) -> tuple[float, float, float, float]:
-    """The box around points x, y, x, y, ..., which may be written as text."""
+    """Return the box around points x, y, x, y, ..., which may be written as text."""
     points = np.reshape([float(place) for place in places], (-1, 2))
     (x, y), (width, height) = points.min(0).tolist(), np.ptp(points, 0).tolist()
     return x, y, width, height

@@ -23,7 +23,7 @@ class PathSplits:
                 self.twins[LONE_SPLIT.sub('*', name)].add(SPLIT_WORDS[word])
 
     def of(self, path: Path) -> Optional[str]:
-        """The split of a path: that of its last part that says one."""
+        """Return the split of a path: that of its last part that says one."""
         for part in reversed(path.relative_to(self.root).parts):
             split = split_of_name(part_without_ending(part)) or self._of_twin(part)
             if split:
@@ -31,7 +31,8 @@ class PathSplits:
         return None
 
     def _of_twin(self, name: str) -> Optional[str]:
-        """The split beside other words, if the same name has another split, too."""
+        """Return the split beside other words, if the same name has another split,
+        too."""
         if len(self.twins.get(LONE_SPLIT.sub('*', name.lower()), ())) < 2:
             return None
         word = LONE_SPLIT.search(stem_of(name))
@@ -39,5 +40,5 @@ class PathSplits:
 
 
 def part_without_ending(name: str) -> str:
-    """A name without the ending of an image or its labels, in its own case."""
+    """Return a name without the ending of an image or its labels, in its own case."""
     return name[: len(stem_of(name))]

@@ -43,12 +43,12 @@ class Window:
     zoom: float
 
     def corners(self, places: np.ndarray) -> np.ndarray:
-        """Places (N, 2) of the photo in the picture."""
+        """Return places (N, 2) of the photo in the picture."""
         return (places - (self.left, self.top)) * self.zoom
 
 
 def show(data: OwnData, path: Path) -> None:
-    """Draws up to 16 photos of a data set with their labels into a file."""
+    """Draw up to 16 photos of a data set with their labels into a file."""
     photos = {photo.path: photo for photo in every_photo(data.splits)}
     chosen = list(photos.values())[:: max(1, len(photos) // (LINES * COLUMNS))]
     lines = min(LINES, math.ceil(len(chosen) / COLUMNS))
@@ -69,18 +69,18 @@ def show(data: OwnData, path: Path) -> None:
 
 
 def color_of(label: int) -> tuple[float, float, float]:
-    """The color of a class, red, green and blue from 0 to 1."""
+    """Return the color of a class, red, green and blue from 0 to 1."""
     return colorsys.hsv_to_rgb(label * 0.618 % 1, 0.9, 1.0)
 
 
 def shorten(name: str) -> str:
-    """A name with its begin and end alone, if it is long."""
+    """Return a name with its begin and end alone, if it is long."""
     half = TITLE // 2 - 1
     return name if len(name) <= TITLE else f'{name[:half]}...{name[-half:]}'
 
 
 def draw(data: OwnData, photo: Photo, ax: Axes) -> None:
-    """Draws a photo and its labels."""
+    """Draw a photo and its labels."""
     objects = [item for item in photo.objects if item.name in data.classes]
     window = choose_window(photo, objects)
     x, y = round(window.left), round(window.top)
@@ -108,7 +108,8 @@ def draw(data: OwnData, photo: Photo, ax: Axes) -> None:
 
 
 def choose_window(photo: Photo, objects: list[Object]) -> Window:
-    """The whole photo, or a part around an object where most objects are small."""
+    """Return the whole photo, or a part around an object where most objects are
+    small."""
     width, height = photo.size
     zoom = SIDE / max(width, height)
     by_side = sorted(objects, key=lambda item: max(item.bbox[2:]))
@@ -126,7 +127,7 @@ def choose_window(photo: Photo, objects: list[Object]) -> Window:
 
 
 def draw_object(item: Object, label: int, window: Window, ax: Axes) -> None:
-    """Draws the box of an object, and its outline."""
+    """Draw the box of an object, and its outline."""
     x, y, width, height = item.bbox
     places = np.array(
         [[x, y], [x + width, y], [x + width, y + height], [x, y + height]]
@@ -137,7 +138,7 @@ def draw_object(item: Object, label: int, window: Window, ax: Axes) -> None:
 
 
 def write_name(item: Object, label: int, window: Window, ax: Axes) -> None:
-    """Writes the class of an object above its box."""
+    """Write the class of an object above its box."""
     left, top = window.corners(np.array([item.bbox[:2]]))[0]
     patch = dict(facecolor=color_of(label), linewidth=0, pad=0.4, alpha=0.8)
     text = ax.text(left, top, shorten(item.name), fontsize=4, va='bottom', bbox=patch)
@@ -145,7 +146,7 @@ def write_name(item: Object, label: int, window: Window, ax: Axes) -> None:
 
 
 def outlines(item: Object) -> Iterator[np.ndarray]:
-    """The corners (N, 2) of an object's outlines."""
+    """Yield the corners (N, 2) of an object's outlines."""
     if item.outline is None:
         return
     for polygon in item.outline.polygons:
@@ -156,14 +157,14 @@ def outlines(item: Object) -> Iterator[np.ndarray]:
 
 
 def contours(mask: np.ndarray) -> list[np.ndarray]:
-    """The borders of what is not 0 in a mask (H, W), each (N, 2)."""
+    """Return the borders of what is not 0 in a mask (H, W), each (N, 2)."""
     mask = np.ascontiguousarray(mask, np.uint8)
     borders, _ = cv2.findContours(mask, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_SIMPLE)
     return [contour.reshape(-1, 2) + 0.5 for contour in borders]
 
 
 def draw_map(labels: np.ndarray, window: Window, ax: Axes) -> None:
-    """Draws the borders of the areas in a map of labels (H, W)."""
+    """Draw the borders of the areas in a map of labels (H, W)."""
     for label in np.unique(labels).tolist():
         for places in contours(labels == label):
             draw_line(places, label, window, ax)
@@ -172,7 +173,7 @@ def draw_map(labels: np.ndarray, window: Window, ax: Axes) -> None:
 def draw_line(
     places: np.ndarray, label: int, window: Window, ax: Axes, style: str = 'solid'
 ) -> None:
-    """Draws a closed line through places (N, 2) of a photo."""
+    """Draw a closed line through places (N, 2) of a photo."""
     closed = window.corners(np.concatenate([places, places[:1]]))
     color = GRAY if label == UNLABELED else color_of(label)
     ax.plot(*closed.T, color=color, linewidth=0.7, linestyle=style)

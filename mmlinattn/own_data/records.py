@@ -40,7 +40,7 @@ class Options:
 
     @classmethod
     def from_args(cls, args: argparse.Namespace) -> 'Options':
-        """The options among those of a command."""
+        """Return the options among those of a command."""
         return cls(**{name: getattr(args, name) for name in cls.__dataclass_fields__})
 
 
@@ -63,7 +63,7 @@ class Note:
 
 
 def notes_on(text: str, subjects: Sequence[Any]) -> list[Note]:
-    """A note on subjects; none if there are none."""
+    """Return a note on subjects; none if there are none."""
     return [Note(text, subjects)] if subjects else []
 
 
@@ -81,7 +81,8 @@ class Object:
     outline: Optional[Outline] = None
 
     def scaled(self, factors: tuple[float, float]) -> 'Object':
-        """The object in a photo that was resized by factors of width and height."""
+        """Return the object in a photo that was resized by factors of width and
+        height."""
         (x, y, width, height), (across, down) = self.bbox, factors
         return Object(  # faster than replace, for hundreds of thousands of objects
             self.name,
@@ -92,7 +93,8 @@ class Object:
         )
 
     def with_box_as_outline(self) -> 'Object':
-        """The object itself, or one whose outline is its box if it has no outline."""
+        """Return the object itself, or one whose outline is its box if it has no
+        outline."""
         if self.outline:
             return self
         x, y, width, height = self.bbox
@@ -102,13 +104,13 @@ class Object:
         )
 
     def with_rectangle(self) -> 'Object':
-        """The object with the smallest rectangle around its outline, or else with its
-        box, as an outline."""
+        """Return the object with the smallest rectangle around its outline, or else
+        with its box, as an outline."""
         outline = self.with_box_as_outline().outline
         return replace(self, outline=outline and Outline((outline.rectangle(),)))
 
     def to_coco(self) -> dict[str, Any]:
-        """What a COCO file says of the object, beside its ids."""
+        """Return what a COCO file says of the object, beside its ids."""
         entry: dict[str, Any] = dict(
             name=self.name,
             bbox=list(self.bbox),
@@ -216,10 +218,10 @@ Splits = dict[str, list[Photo]]
 
 
 def every_photo(splits: Splits) -> list[Photo]:
-    """The photos of all splits; one in several splits is there for each."""
+    """Return the photos of all splits; one in several splits is there for each."""
     return list(chain.from_iterable(splits.values()))
 
 
 def every_object(photos: Iterable[Photo]) -> list[Object]:
-    """The objects of all photos."""
+    """Return the objects of all photos."""
     return list(chain.from_iterable(photo.objects for photo in photos))

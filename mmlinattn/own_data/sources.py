@@ -73,7 +73,8 @@ class Sources:
                     self.keys[path] = path if is_alone else (*folder, source)
 
     def _folder(self, path: Path) -> tuple[str, ...]:
-        """The folders of a photo that are no split and say nothing of what it shows."""
+        """Return the folders of a photo that are no split and say nothing of what it
+        shows."""
         parts = path.parent.relative_to(self.root).parts
         kept = []
         for part in parts:
@@ -84,14 +85,14 @@ class Sources:
         return tuple(kept)
 
     def group(self, photos: Sequence[Photo]) -> list[list[Photo]]:
-        """Photos of one source together, in the order of the first of each."""
+        """Return photos of one source together, in the order of the first of each."""
         groups: dict[Any, list[Photo]] = {}
         for photo in photos:
             groups.setdefault(self.keys[photo.path], []).append(photo)
         return list(groups.values())
 
     def notes(self, splits: Splits) -> list[Note]:
-        """Notes on sources whose photos are in training and beside it."""
+        """Return notes on sources whose photos are in training and beside it."""
         train = {self.keys[photo.path]: photo for photo in splits['train']}
         held = {
             self.keys[photo.path]: photo for photo in splits['val'] + splits['test']
@@ -106,13 +107,13 @@ class Sources:
 
 
 def letters_of(name: str) -> str:
-    """The letters of a name."""
+    """Return the letters of a name."""
     return ''.join(filter(str.isalpha, name))
 
 
 def find_sources(names: Iterable[str]) -> dict[str, str]:
-    """The source of each of the plain stems of a folder's photos; a name of no mark is
-    its own."""
+    """Return the source of each of the plain stems of a folder's photos; a name of no
+    mark is its own."""
     found = {name: strip_marks(name) for name in names}
     found = with_originals(found)
     stripped = {name: strip(AUGMENTED, source) for name, source in found.items()}
@@ -127,7 +128,7 @@ def find_sources(names: Iterable[str]) -> dict[str, str]:
 
 
 def strip_marks(name: str) -> str:
-    """A name without the marks that only tools write."""
+    """Return a name without the marks that only tools write."""
     match = ROBOFLOW.fullmatch(name)
     if match:
         name = match[1]
@@ -144,14 +145,14 @@ def strip_marks(name: str) -> str:
 
 
 def strip(pattern: re.Pattern, name: str) -> str:
-    """A name without a mark, if it has that."""
+    """Return a name without a mark, if it has that."""
     match = pattern.fullmatch(name)
     return match[1] if match else name
 
 
 def with_originals(found: dict[str, str]) -> dict[str, str]:
-    """Sources without words of a change, which may mean something else, such as a crop
-    in a field: where the original lies beside the copy."""
+    """Return sources without words of a change, which may mean something else, such as
+    a crop in a field: where the original lies beside the copy."""
     there, result = {*found.values()}, {}
     for name, source in found.items():
         result[name] = source
@@ -163,7 +164,7 @@ def with_originals(found: dict[str, str]) -> dict[str, str]:
 
 
 def with_grids(found: dict[str, str]) -> dict[str, str]:
-    """Sources without two numbers at their end, where these are a whole grid."""
+    """Return sources without two numbers at their end, where these are a whole grid."""
     places: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
     for name, source in found.items():
         match = PAIR.fullmatch(source)
@@ -174,8 +175,8 @@ def with_grids(found: dict[str, str]) -> dict[str, str]:
 
 
 def is_grid(pairs: Iterable[tuple[int, int]]) -> bool:
-    """Whether numbers of rows and columns, or places in pixels, are those of all tiles
-    of one image."""
+    """Return whether numbers of rows and columns, or places in pixels, are those of all
+    tiles of one image."""
     pairs = {*pairs}
     rows, columns = ({pair[i] for pair in pairs} for i in (0, 1))
     if len(pairs) < 4 or min(len(rows), len(columns)) < 2:

@@ -19,7 +19,8 @@ HELD_BACK = 5  # without a validation set: every fifth photo
 def read_lists(
     index: PhotoIndex, paths: Iterable[Path]
 ) -> tuple[dict[Path, str], list[Note]]:
-    """The splits of photos in lists such as train.txt, and notes on names of none.
+    """Return the splits of photos in lists such as train.txt, and notes on names of
+    none.
 
     Later lists win over earlier ones.
     """
@@ -40,7 +41,8 @@ def read_lists(
 
 
 def _names_in(text: str, is_table: bool, index: PhotoIndex) -> Iterator[Optional[str]]:
-    """The name of a photo in each line of a list, or None; a class may be behind it."""
+    """Yield the name of a photo in each line of a list, or None; a class may be behind
+    it."""
     if is_table:
         text = re.sub('[,;\t"]', ' ', text)
     for words in filter(None, map(str.split, text.splitlines())):
@@ -51,7 +53,7 @@ def _names_in(text: str, is_table: bool, index: PhotoIndex) -> Iterator[Optional
 def assign(
     photos: list[Photo], lists: dict[Path, str], root: Path
 ) -> tuple[Splits, list[Note]]:
-    """Photos below a folder by split, and notes on how they were chosen."""
+    """Return photos below a folder by split, and notes on how they were chosen."""
     splits: Splits = dict(train=[], val=[], test=[])
     without: list[Photo] = []
     named = {photo.split for photo in photos}
@@ -62,9 +64,7 @@ def assign(
         splits.get(split or '', without).append(photo)
     if not splits['train']:
         splits['train'], without = without, []
-    notes = notes_on(
-        'left out {} photos in no split', [photo.path for photo in without]
-    )
+    notes = notes_on('ignored {} photos in no split', [photo.path for photo in without])
     if not splits['val'] and splits['test']:
         text = 'no validation photos: the test photos are used for validation'
         notes.append(Note(text))
@@ -82,7 +82,7 @@ def assign(
 
 
 def group_notes(groups: list[list[Photo]]) -> list[Note]:
-    """A note on photos of fewer sources."""
+    """Return a note on photos of fewer sources."""
     several = [group for group in groups if len(group) > 1]
     if not several or len(groups) < 2:
         return []
@@ -95,9 +95,9 @@ def group_notes(groups: list[list[Photo]]) -> list[Note]:
 
 
 def hold_back(groups: list[list[Photo]]) -> tuple[list[Photo], list[Photo]]:
-    """Photos for training and for validation, drawn evenly among classes; photos of one
-    group stay together, unless there is a single one, or the only one of a class would
-    have to go."""
+    """Return photos for training and for validation, drawn evenly among classes; photos
+    of one group stay together, unless there is a single one, or the only one of a class
+    would have to go."""
     if len(groups) == 1:
         groups = [[photo] for photo in groups[0]]
     order = random.Random(0).sample(groups, len(groups))

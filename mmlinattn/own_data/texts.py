@@ -9,7 +9,7 @@ from typing import Any, Optional
 
 
 def read_text(path: Path) -> str:
-    """The text of a file in UTF-8 or UTF-16, or what Latin-1 makes of it."""
+    """Return the text of a file in UTF-8 or UTF-16, or what Latin-1 makes of it."""
     content = path.read_bytes()
     wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
@@ -28,7 +28,7 @@ def as_numbers(values: Iterable[Any]) -> Optional[list[float]]:
 
 
 def read_rows(lines: Iterable[str], separator: str) -> list[list[str]]:
-    """The cells of a table's lines, without blanks around them.
+    """Return the cells of a table's lines, without blanks around them.
 
     Raises:
         ValueError: If a cell is too long to be one.

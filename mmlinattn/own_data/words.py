@@ -126,7 +126,8 @@ LONE_SPLIT = re.compile(
 
 
 def known_parts(word: str) -> list[str]:
-    """The known words of which a word is composed; none if there are others in it."""
+    """Return the known words of which a word is composed; none if there are others in
+    it."""
     if word in PARTS:
         return [word]
     for end in range(len(word) - 2, 1, -1):  # no part is a single letter
@@ -138,7 +139,7 @@ def known_parts(word: str) -> list[str]:
 
 @lru_cache(maxsize=2**16)
 def words_of(name: str) -> tuple[str, ...]:
-    """The words of a name in lower case, in their order.
+    """Return the words of a name in lower case, in their order.
 
     They are separated by digits and signs, by capitals (``gtFine``), or are composed of
     known words (``trainannot``).
@@ -155,12 +156,12 @@ def words_of(name: str) -> tuple[str, ...]:
 
 
 def has_word(name: str, words: frozenset[str]) -> bool:
-    """Whether one of these words is in a name."""
+    """Return whether one of these words is in a name."""
     return not words.isdisjoint(words_of(name))
 
 
 def split_of_name(name: str) -> Optional[str]:
-    """The split that a name says, alone or beside words that mean no class."""
+    """Return the split that a name says, alone or beside words that mean no class."""
     words = words_of(name)
     splits = [SPLIT_WORDS[word] for word in words if word in SPLIT_WORDS]
     others = {word for word in words if word not in SPLIT_WORDS}
@@ -168,12 +169,13 @@ def split_of_name(name: str) -> Optional[str]:
 
 
 def plain(name: object) -> str:
-    """A name in the form that is compared."""
+    """Return a name in the form that is compared."""
     return unicodedata.normalize('NFC', str(name)).lower()
 
 
 def stem_of(name: str) -> str:
-    """The plain name of a file without the ending of an image or of its labels."""
+    """Return the plain name of a file without the ending of an image or of its
+    labels."""
     stem, _, ending = plain(name).rpartition('.')
     endings = (*PHOTO_ENDINGS, *LABEL_ENDINGS, *TABLE_ENDINGS)
     return stem if f'.{ending}' in endings else plain(name)

@@ -11,7 +11,7 @@ from .records import OBJECT_TASKS, Photo
 
 
 def write(data: OwnData, out: Path) -> None:
-    """Writes a COCO file for each split to a folder, or a list of photos with their
+    """Write a COCO file for each split to a folder, or a list of photos with their
     labels, or beside their label maps."""
     out.mkdir(parents=True, exist_ok=True)
     for split, photos in data.splits.items():
@@ -29,12 +29,12 @@ def write(data: OwnData, out: Path) -> None:
 
 
 def name_of(data: OwnData, photo: Photo) -> str:
-    """A photo's path below the folder of its data set."""
+    """Return a photo's path below the folder of its data set."""
     return photo.path.relative_to(data.folder.root).as_posix()
 
 
 def list_line(data: OwnData, photo: Photo) -> str:
-    """A photo's line in a list: its name, and its label if it has one."""
+    """Return a photo's line in a list: its name, and its label if it has one."""
     name = name_of(data, photo)
     if name != name.lstrip():  # readers of lists strip lines
         name = f'./{name}'
@@ -44,7 +44,7 @@ def list_line(data: OwnData, photo: Photo) -> str:
 
 
 def to_coco(data: OwnData, photos: list[Photo]) -> dict[str, Any]:
-    """The content of a COCO file."""
+    """Return the content of a COCO file."""
     labels = {name: label for label, name in enumerate(data.classes)}
     images: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []

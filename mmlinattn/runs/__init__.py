@@ -21,7 +21,7 @@ ops.check()
 
 
 def __getattr__(name: str) -> Any:
-    """Imports a function when it is used: it needs MMEngine."""
+    """Import a function when it is used: it needs MMEngine."""
     if name not in __all__:
         raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
     return getattr(import_module(f'.{_PLACES[name]}', __name__), name)

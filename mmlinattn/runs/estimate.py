@@ -45,7 +45,7 @@ class Estimate(NamedTuple):
     training: float
 
     def describe(self) -> str:
-        """The figures in words."""
+        """Return the figures in words."""
         device = 'of the GPU' if get_device() != 'cpu' else 'of memory'
         memory = f'{self.memory:.1f} GB {device}'
         width, height = self.size
@@ -114,7 +114,7 @@ def estimate(cfg: Config, budget: float = 8.0) -> Estimate:
 
 
 def loader_of(cfg: Config, name: str) -> Any:
-    """A data loader in this process."""
+    """Return a data loader in this process."""
     loader = cfg[f'{name}_dataloader']
     loader.update(num_workers=0, persistent_workers=False)
     return Runner.build_dataloader(loader, seed=0)
@@ -127,14 +127,15 @@ def devices_of(cfg: Config) -> int:
 
 
 def build_on_device(cfg: Config) -> Any:
-    """The model of a config where it trains, with the values of its constructor."""
+    """Return the model of a config where it trains, with the values of its
+    constructor."""
     model = MODELS.build(cfg.model)
     return revert_sync_batchnorm(model).to(get_device())
 
 
 def measure(run: Callable[[], None], end: float) -> float:
-    """The median of the seconds of runs behind the first one, which end before a time;
-    that of the first one, if there is no time for others."""
+    """Return the median of the seconds of runs behind the first one, which end before a
+    time; that of the first one, if there is no time for others."""
     times: list[float] = []
     while not times or (len(times) <= STEPS and perf_counter() + times[-1] < end):
         begin = perf_counter()
@@ -157,19 +158,19 @@ def memory_used() -> float:
 
 
 def size_of(model: Any, batch: Any) -> tuple[int, int]:
-    """Width and height of photos as the model sees them."""
+    """Return width and height of photos as the model sees them."""
     inputs = model.data_preprocessor(copy.deepcopy(batch), True)['inputs']
     return inputs.shape[-1], inputs.shape[-2]
 
 
 def seconds_text(seconds: float) -> str:
-    """Seconds with two digits, such as 0.052 s and 14 s."""
+    """Return seconds with two digits, such as 0.052 s and 14 s."""
     digits = max(0, 1 - math.floor(math.log10(max(seconds, 1e-4))))
     return f'{seconds:.{digits}f} s'
 
 
 def duration(seconds: float) -> str:
-    """A rounded length of time, such as about 2 h 10 min."""
+    """Return a rounded length of time, such as about 2 h 10 min."""
     minutes = round(seconds / 60)
     if minutes < 1:
         return 'less than a minute'
@@ -198,7 +199,7 @@ class TimeLeft(Hook):
     def after_train_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Any = None
     ) -> None:
-        """Reads the clock."""
+        """Read the clock."""
         if len(self.times) > BEGIN:
             return
         self.times.append(perf_counter())

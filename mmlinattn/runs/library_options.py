@@ -25,7 +25,7 @@ DET_KEYS = (
 
 
 def set_loader_defaults(cfg: Config) -> None:
-    """Sets the options of data loaders that MMPretrain's scripts set for its configs:
+    """Set the options of data loaders that MMPretrain's scripts set for its configs:
     without them, workers begin anew in each epoch, and images are normalized one by
     one."""
     if library_of(cfg) != 'mmpretrain':
@@ -41,8 +41,8 @@ def set_loader_defaults(cfg: Config) -> None:
 
 
 def use_test_time_augmentation(cfg: Config) -> None:
-    """Wraps the model of a config by its ``tta_model``, on data of its
-    ``tta_pipeline``; without them, by flips, as the libraries' scripts do.
+    """Wrap the model of a config by its ``tta_model``, on data of its ``tta_pipeline``;
+    without them, by flips, as the libraries' scripts do.
 
     Raises:
         KeyError: If the library has no default, as mmseg, and the config lacks either.
@@ -66,7 +66,7 @@ def use_test_time_augmentation(cfg: Config) -> None:
 
 
 def with_pipelines(dataset: Any) -> Iterator[Any]:
-    """The configs of data sets that read photos, inside of wrappers."""
+    """Yield the configs of data sets that read photos, inside of wrappers."""
     if 'pipeline' in dataset:
         yield dataset
         return
@@ -76,7 +76,7 @@ def with_pipelines(dataset: Any) -> Iterator[Any]:
 
 
 def flipped(pipeline: Any, scope: str) -> list:
-    """A test pipeline that ends with both of a photo and its mirror image."""
+    """Return a test pipeline that ends with both of a photo and its mirror image."""
     steps = copy.deepcopy(list(pipeline))
     pack = steps.pop()
     if scope == 'mmdet':

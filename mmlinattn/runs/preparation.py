@@ -48,7 +48,7 @@ INSTANCES = dict(boxes='bboxes', scores='scores', labels='labels', masks='masks'
 
 
 def run_config(args: argparse.Namespace) -> Config:
-    """The config of a run from its arguments; from then on, checkpoints are read
+    """Return the config of a run from its arguments; from then on, checkpoints are read
     without running code in them."""
     if args.trust:
         os.environ['MMLINATTN_TRUST'] = '1'
@@ -65,7 +65,7 @@ def run_config(args: argparse.Namespace) -> Config:
 
 @contextmanager
 def advice_on_downloads(cfg: Config) -> Iterator[None]:
-    """Says which key of a config names a file that can't be downloaded, and what to set
+    """Say which key of a config names a file that can't be downloaded, and what to set
     there."""
     try:
         yield
@@ -106,7 +106,7 @@ def preflight(
     datasets: tuple[str, ...],
     check_weights: Callable[[nn.Module], Any],
 ) -> Any:
-    """Builds the model of a run in its first process, and compares it with its weights
+    """Build the model of a run in its first process, and compare it with its weights
     and the first sample of each of its datasets, 'train', 'val' or 'test'. Nothing is
     known of a runner of the user's own. Returns what ``check_weights`` returns."""
     if args.no_preflight or not is_first_process() or not has_known_runner(cfg):
@@ -137,13 +137,13 @@ def preflight(
 
 
 def folders_of(dataset: Any) -> set[str]:
-    """The folders of the annotations of a data set's parts."""
+    """Return the folders of the annotations of a data set's parts."""
     paths = (getattr(part, 'ann_file', None) for part in parts_of(dataset))
     return {osp.dirname(path) for path in paths if path and isinstance(path, str)}
 
 
 def doubt_labels(folder: str, doubt: Callable[[str], object]) -> None:
-    """Says that labels have changed since new_config made a folder of them."""
+    """Say that labels have changed since new_config made a folder of them."""
     changed = changed_files(Path(folder))
     if changed:
         doubt(
@@ -156,7 +156,7 @@ def doubt_labels(folder: str, doubt: Callable[[str], object]) -> None:
 def load_checkpoint(
     name: str, path: str, model: nn.Module, trust: bool = False
 ) -> tuple[dict[str, Any], Fit]:
-    """Loads what of a checkpoint fits a model; returns the checkpoint, and how it fits:
+    """Load what of a checkpoint fits a model; return the checkpoint, and how it fits:
     see :func:`mmlinattn.weights.fit`."""
     checkpoint = read_checkpoint(path, name, trust)
     with error_of(f'{name}={path!r}: '), quiet():
@@ -164,14 +164,15 @@ def load_checkpoint(
 
 
 def hand_on(cfg: Config, path: str, checkpoint: dict) -> None:
-    """Lets a run load a checkpoint without reading its file again. Several processes
+    """Let a run load a checkpoint without reading its file again. Several processes
     read it all at once, because they wait for each other."""
     if cfg.launcher == 'none':
         load_safely({path: checkpoint})
 
 
 def load_model(args: argparse.Namespace) -> tuple[Config, nn.Module]:
-    """The config that arguments name, and its model on the CPU, without weights."""
+    """Return the config that arguments name, and its model on the CPU, without
+    weights."""
     cfg = load_config(args.config, args.cfg_options)
     ops.check(library_of(cfg))
     with error_of(f'config={args.config!r}, '):
@@ -179,7 +180,7 @@ def load_model(args: argparse.Namespace) -> tuple[Config, nn.Module]:
 
 
 def load_whole(model: nn.Module, path: str, trust: bool = False) -> dict[str, Any]:
-    """Loads a checkpoint that has all of a model, and returns names and colors of its
+    """Load a checkpoint that has all of a model, and return names and colors of its
     classes."""
     checkpoint, fitted = load_checkpoint('checkpoint', path, model, trust)
     if not fitted.whole:
@@ -191,7 +192,7 @@ def load_whole(model: nn.Module, path: str, trust: bool = False) -> dict[str, An
 
 
 def check_loop(cfg: Config, args: argparse.Namespace, name: str) -> None:
-    """Raises a KeyError for a config without the parts of a loop, 'train' or 'test', as
+    """Raise a KeyError for a config without the parts of a loop, 'train' or 'test', as
     those of self-supervised models have none of a test. MMEngine checks a part of
     them."""
     parts = [f'{name}_{part}' for part in ('dataloader', 'cfg')]
@@ -205,12 +206,12 @@ def check_loop(cfg: Config, args: argparse.Namespace, name: str) -> None:
 
 
 def has_known_runner(cfg: Config) -> bool:
-    """Whether the runner of a config is one of MMEngine's."""
+    """Return whether the runner of a config is one of MMEngine's."""
     return cfg.get('runner_type', 'Runner') in ('Runner', 'FlexibleRunner', Runner)
 
 
 def make_runner(cfg: Config) -> Runner:
-    """The runner of a config, with little on the screen before it runs."""
+    """Return the runner of a config, with little on the screen before it runs."""
     use_cpus(cfg)
     # MMEngine's log writes to what is sys.stdout while a runner is made
     with redirect_stdout(Brief(sys.stdout)):
@@ -221,7 +222,7 @@ def make_runner(cfg: Config) -> Runner:
 
 
 def begin_run(cfg: Config) -> None:
-    """Makes the folder of a run."""
+    """Make the folder of a run."""
     try:
         os.makedirs(cfg.work_dir, exist_ok=True)
         tempfile.TemporaryFile(dir=cfg.work_dir).close()
@@ -232,8 +233,8 @@ def begin_run(cfg: Config) -> None:
 
 
 def test_data(cfg: Any) -> Any:
-    """The config of a config's test data, without wrappers around it, the first of
-    several; {} for none."""
+    """Return the config of a config's test data, without wrappers around it, the first
+    of several; {} for none."""
     dataset = (cfg.get('test_dataloader') or {}).get('dataset', {})
     while 'pipeline' not in dataset and {'dataset', 'datasets'} & dataset.keys():
         dataset = dataset.get('dataset') or dataset['datasets'][0]
@@ -249,7 +250,7 @@ def test_dataset(cfg: Any) -> Any:
 
 
 def dataset_meta(dataset: Any, scope: str, known: dict[str, Any]) -> dict[str, Any]:
-    """Names and colors of classes: those of a checkpoint, or of a data set."""
+    """Return names and colors of classes: those of a checkpoint, or of a data set."""
     if known.get('classes'):
         return known
     kind = dataset['type']
@@ -260,15 +261,15 @@ def dataset_meta(dataset: Any, scope: str, known: dict[str, Any]) -> dict[str, A
 
 
 def preprocessor_options(cfg: Config) -> dict[str, Any]:
-    """The config of the data preprocessor, which is the model's or beside it."""
+    """Return the config of the data preprocessor, which is the model's or beside it."""
     preprocessor = cfg.model.get('data_preprocessor') or cfg.get('data_preprocessor')
     # of several branches of data, one has the options of all
     return (preprocessor or {}).get('data_preprocessor') or preprocessor or {}
 
 
 def export_options(cfg: Config) -> list[str]:
-    """Options of export.py for the model of a config: all of it, or its backbone where
-    no file can hold the steps before and after."""
+    """Return options of export.py for the model of a config: all of it, or its backbone
+    where no file can hold the steps before and after."""
     try:
         # a runner may have wrapped or compiled its own
         model = predicting_model(build_model(cfg))
@@ -280,7 +281,7 @@ def export_options(cfg: Config) -> list[str]:
 
 
 def predicting_model(model: nn.Module) -> nn.Module:
-    """What a file can hold of a model: see
+    """Return what a file can hold of a model: see
     :func:`mmlinattn.engine.preflight.predicting_part`.
 
     Raises:
@@ -296,8 +297,8 @@ def predicting_model(model: nn.Module) -> nn.Module:
 
 
 def what_else(model: Any, library: str) -> str:
-    """What a model predicts that is not drawn on photos, and what draws it; '' for
-    boxes, label maps and classes."""
+    """Return what a model predicts that is not drawn on photos, and what draws it; ''
+    for boxes, label maps and classes."""
     if hasattr(model, 'tracker'):
         return "videos, not photos: take mmdet's demo/mot_demo.py"
     if library == 'mmpose':
@@ -306,8 +307,8 @@ def what_else(model: Any, library: str) -> str:
 
 
 def learned_meta(checkpoint: dict) -> dict[str, Any]:
-    """What a checkpoint says of the data that it was trained with: names and colors of
-    classes; of several sets, those of the first."""
+    """Return what a checkpoint says of the data that it was trained with: names and
+    colors of classes; of several sets, those of the first."""
     dataset_meta = (checkpoint.get('meta') or {}).get('dataset_meta') or {}
     if isinstance(dataset_meta, (list, tuple)):
         return dataset_meta[0]
@@ -315,7 +316,8 @@ def learned_meta(checkpoint: dict) -> dict[str, Any]:
 
 
 def predictions_of(sample: Any) -> dict[str, np.ndarray]:
-    """The predictions in a library's data sample, in the form of ``Predictor``."""
+    """Return the predictions in a library's data sample, in the form of
+    ``Predictor``."""
     if 'pred_instances' in sample:
         instances = sample.pred_instances
         return {

@@ -24,7 +24,7 @@ class DataParallelOnCPU(MMDistributedDataParallel):
 
 
 def use_cpus(cfg: Config) -> None:
-    """Lets the processes of torch's launcher train or test without GPUs, by gloo."""
+    """Let the processes of torch's launcher train or test without GPUs, by gloo."""
     distributed = torch.distributed
     if cfg.launcher != 'pytorch' or get_device() != 'cpu' or 'RANK' not in os.environ:
         return

@@ -32,14 +32,14 @@ class ResumeReport(Hook):
         self.schedules: list[dict[str, Any]] = []
 
     def after_load_checkpoint(self, runner: Any, checkpoint: dict[str, Any]) -> None:
-        """Reads the config's rates and schedules, which the checkpoint's replace: both
+        """Read the config's rates and schedules, which the checkpoint's replace: both
         runners of MMEngine do so between this and ``before_train``, one of them after
         ``before_run``, too."""
         self.rates = first_rates(runner)
         self.schedules = [schedule_of(scheduler) for scheduler in schedulers_of(runner)]
 
     def before_train(self, runner: Any) -> None:
-        """Compares them with those of the checkpoint."""
+        """Compare them with those of the checkpoint."""
         rates = [float(group['lr']) for group in groups_of(runner)]
         if not rates or not runner.iter:
             return
@@ -66,7 +66,8 @@ class ResumeReport(Hook):
             )
 
     def without_effect(self, runner: Any) -> list[str]:
-        """What of the config's rates, schedules and batch has no effect, in words."""
+        """Return what of the config's rates, schedules and batch has no effect, in
+        words."""
         remarks, checkpoint_rates = [], first_rates(runner)
         if not alike(self.rates, checkpoint_rates):
             remarks.append(
@@ -87,7 +88,7 @@ class ResumeReport(Hook):
 
 
 def describe_end(end: int, now: int, last: int, rate: str) -> str:
-    """Where a schedule ends that does not end with the run, in words."""
+    """Return where a schedule ends that does not end with the run, in words."""
     if end <= now:
         return (
             f'the schedule has ended at {end}: all iterations are at a rate of {rate}'
@@ -100,12 +101,12 @@ def describe_end(end: int, now: int, last: int, rate: str) -> str:
 
 
 def length_key(runner: Any) -> str:
-    """The option of a config that makes a training longer."""
+    """Return the option of a config that makes a training longer."""
     return f'train_cfg.max_{"epochs" if is_by_epoch(runner) else "iters"}'
 
 
 def alike(first: list[float], second: list[float]) -> bool:
-    """True if rates do not differ by more than their digits."""
+    """Return True if rates do not differ by more than their digits."""
     return len(first) == len(second) and all(
         math.isclose(a, b, rel_tol=1e-6) for a, b in zip(first, second)
     )
@@ -117,7 +118,7 @@ def first_rates(runner: Any) -> list[float]:
 
 
 def schedule_of(scheduler: Any) -> dict[str, Any]:
-    """What a schedule is made of, by name."""
+    """Return what a schedule is made of, by name."""
     kinds = (bool, int, float, str, list, dict)
     settings = {
         # milestones are counted in a dict

@@ -36,7 +36,7 @@ class ScheduleReport(Hook):
         self.say = say
 
     def before_train(self, runner: Any) -> None:
-        """Writes the line."""
+        """Write the line."""
         is_known = groups_of(runner) and schedulers_of(runner)
         if not is_known or not hasattr(runner.train_dataloader, '__len__'):
             return
@@ -54,7 +54,7 @@ class ScheduleReport(Hook):
 
 
 def misfits(runner: Any) -> Iterator[str]:
-    """Where schedules do not fit the length of a run, in words."""
+    """Yield where schedules do not fit the length of a run, in words."""
     last, end = last_iteration(runner), end_of(runner)
     rates = rates_of(runner, last)
     highest, final = max(rates, default=0.0), ''
@@ -77,19 +77,20 @@ def misfits(runner: Any) -> Iterator[str]:
 
 
 def share(part: float, whole: float) -> str:
-    """A part of a whole in percent."""
+    """Return a part of a whole in percent."""
     return f'{100 * part / whole:.3g} %' if whole else '0 %'
 
 
 def warm_ups(runner: Any) -> Iterator[int]:
-    """Iterations at which warm-ups end."""
+    """Yield iterations at which warm-ups end."""
     for scheduler in schedulers_of(runner):
         if is_warm_up(scheduler) and scheduler.end < NO_END:
             yield iteration(runner, scheduler.end, scheduler.by_epoch)
 
 
 def first_falls(runner: Any) -> Iterator[int]:
-    """Iterations at which schedules of steps change the rate for the first time."""
+    """Yield iterations at which schedules of steps change the rate for the first
+    time."""
     for scheduler in schedulers_of(runner):
         steps = getattr(scheduler, 'milestones', None) or ()
         first = min(steps, default=getattr(scheduler, 'step_size', None))
@@ -99,7 +100,7 @@ def first_falls(runner: Any) -> Iterator[int]:
 
 
 def rates_of(runner: Any, last: int) -> list[float]:
-    """The highest learning rate of each step of a run, computed by copies of its
+    """Return the highest learning rate of each step of a run, computed by copies of its
     schedules; [] for a long run, or schedules that wait for scores."""
     group = max(groups_of(runner), key=lambda group: group['initial_lr'])
     optimizer: Any = SimpleNamespace(_global_step=1, step=lambda: None)
@@ -121,12 +122,12 @@ def rates_of(runner: Any, last: int) -> list[float]:
 
 
 def is_by_epoch(runner: Any) -> bool:
-    """True if the length of a run is in epochs."""
+    """Return True if the length of a run is in epochs."""
     return type(runner.train_loop).__name__ != 'IterBasedTrainLoop'
 
 
 def last_iteration(runner: Any) -> int:
-    """The last iteration of a run, counted from that of its checkpoint."""
+    """Return the last iteration of a run, counted from that of its checkpoint."""
     if not is_by_epoch(runner):
         return runner.max_iters
     epochs = runner.max_epochs - runner.epoch
@@ -134,7 +135,7 @@ def last_iteration(runner: Any) -> int:
 
 
 def groups_of(runner: Any) -> list[dict[str, Any]]:
-    """Groups of parameters of a single optimizer; of several, []."""
+    """Return groups of parameters of a single optimizer; of several, []."""
     optimizer = getattr(runner.optim_wrapper, 'optimizer', None)
     return optimizer.param_groups if isinstance(optimizer, Optimizer) else []
 
@@ -152,8 +153,8 @@ def schedulers_of(runner: Any) -> list[Any]:
 
 
 def end_of(runner: Any) -> Optional[int]:
-    """The iteration at which the last schedule ends, unless that is a warm-up or has no
-    end."""
+    """Return the iteration at which the last schedule ends, unless that is a warm-up or
+    has no end."""
     ends = {}
     for scheduler in schedulers_of(runner):
         end = iteration(runner, planned_end(scheduler), scheduler.by_epoch)
@@ -163,8 +164,8 @@ def end_of(runner: Any) -> Optional[int]:
 
 
 def planned_end(scheduler: Any) -> int:
-    """The step or epoch at which a schedule is to end. A run cuts a period that is
-    longer; one that counts a warm-up, too, ends with the schedule."""
+    """Return the step or epoch at which a schedule is to end. A run cuts a period that
+    is longer; one that counts a warm-up, too, ends with the schedule."""
     period = getattr(scheduler, 'T_max', None)
     if period is None:
         return scheduler.end
@@ -173,13 +174,14 @@ def planned_end(scheduler: Any) -> int:
 
 
 def iteration(runner: Any, place: int, by_epoch: bool) -> int:
-    """The iteration of a place in a schedule, counted from that of the checkpoint."""
+    """Return the iteration of a place in a schedule, counted from that of the
+    checkpoint."""
     if not by_epoch or place >= NO_END:
         return place
     return runner.iter + (place - runner.epoch) * len(runner.train_dataloader)
 
 
 def is_warm_up(scheduler: Any) -> bool:
-    """Whether a schedule raises the rate from the begin of a training on, or holds it
-    there."""
+    """Return whether a schedule raises the rate from the begin of a training on, or
+    holds it there."""
     return type(scheduler).__name__ in WARM_UPS and scheduler.begin == 0

@@ -32,7 +32,7 @@ class Brief:
         self.stream, self.left = stream, LINES
 
     def write(self, text: str) -> int:
-        """Writes an entry of the log, or none of it, and returns its length."""
+        """Write an entry of the log, or none of it, and return its length."""
         if BEGIN.search(text):
             self.left = -1
         if self.left >= 0 and 'ERROR' not in text:
@@ -44,12 +44,12 @@ class Brief:
         return self.stream.write(text)
 
     def flush(self) -> None:
-        """Flushes the screen."""
+        """Flush the screen."""
         self.stream.flush()
 
 
 def draw_curves(runner: Runner, out: Path) -> None:
-    """Draws the loss of each iteration and the scores of each validation, which a
+    """Draw the loss of each iteration and the scores of each validation, which a
     resumed run has from its beginning."""
     figure = Figure((9, 3.5), layout='constrained')
     axes = dict(zip(('train', 'val'), figure.subplots(1, 2)))
@@ -68,7 +68,7 @@ def draw_curves(runner: Runner, out: Path) -> None:
 
 
 def best_of(runner: Runner) -> tuple[str, str]:
-    """The checkpoint to go on with, and its score in words."""
+    """Return the checkpoint to go on with, and its score in words."""
     runtime_info: dict[str, Any] = runner.message_hub.runtime_info
     for key, path in runtime_info.items():
         if key.startswith('best_ckpt') and path and os.path.isfile(path):
@@ -79,7 +79,7 @@ def best_of(runner: Runner) -> tuple[str, str]:
 
 
 def name_of_score(runner: Runner) -> str:
-    """The score that chooses the best checkpoint; '' for several."""
+    """Return the score that chooses the best checkpoint; '' for several."""
     names = {
         name
         for hook in getattr(runner, 'hooks', ())
@@ -95,8 +95,8 @@ def summary(
     export_options: Sequence[str],
     draws: bool = True,
 ) -> list[str]:
-    """Lines for the end of a training: what there is, and the next commands, with
-    options for export.py; without the command that ``draws`` predictions if none
+    """Return lines for the end of a training: what there is, and the next commands,
+    with options for export.py; without the command that ``draws`` predictions if none
     does."""
     path, score = best_of(runner)
     scalars = runner.message_hub.log_scalars

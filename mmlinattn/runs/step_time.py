@@ -104,18 +104,18 @@ class TimedModel:
             group['lr'] = 0.0
 
     def predict(self) -> float:
-        """Predicts the photo, from pixels to results; returns seconds."""
+        """Predict the photo, from pixels to results; return seconds."""
         self.model.eval()
         return self.seconds(self.model.test_step, copy.deepcopy(self.photo))
 
     def train(self) -> float:
-        """Makes a training step of the batch; returns seconds."""
+        """Make a training step of the batch; return seconds."""
         self.model.train()
         batch = copy.deepcopy(self.batch)
         return self.seconds(self.model.train_step, batch, self.optimizer)
 
     def seconds(self, step: Callable[..., object], *args: Any) -> float:
-        """How long a step takes."""
+        """Return how long a step takes."""
         with quiet(), DefaultScope.overwrite_default_scope(self.scope):
             self.wait()
             began = time.perf_counter()
@@ -124,12 +124,12 @@ class TimedModel:
             return time.perf_counter() - began
 
     def wait(self) -> None:
-        """Waits until a GPU has done its work."""
+        """Wait until a GPU has done its work."""
         if self.is_on_gpu:
             torch.cuda.synchronize()
 
     def peak(self) -> Peak:
-        """Measures the memory of both steps, of which one is made before."""
+        """Measure the memory of both steps, of which one is made before."""
         peaks = []
         for step in (self.predict, self.train):
             step()
@@ -139,7 +139,7 @@ class TimedModel:
 
 
 def first_batch(loader: ConfigDict, **options: Any) -> Any:
-    """The first batch of a data loader, read in this process."""
+    """Return the first batch of a data loader, read in this process."""
     loader = copy.deepcopy(loader)
     loader.update(IN_ONE_PROCESS, **options)
     loader.pop('prefetch_factor', None)
@@ -147,7 +147,7 @@ def first_batch(loader: ConfigDict, **options: Any) -> Any:
 
 
 def without_downloads(node: Any) -> Any:
-    """A copy of a model's config without initial weights to read."""
+    """Return a copy of a model's config without initial weights to read."""
     if isinstance(node, dict):
         kept = {
             key: without_downloads(value)
@@ -161,7 +161,7 @@ def without_downloads(node: Any) -> Any:
 
 
 def swin_in_place(cfg: Config) -> Config:
-    """A config with Swin-T in the place of its backbone.
+    """Return a config with Swin-T in the place of its backbone.
 
     Raises:
         ValueError: If the maps of the backbone are unknown, or have other strides.
@@ -190,14 +190,15 @@ def swin_in_place(cfg: Config) -> Config:
 
 
 def core_of_config(model: ConfigDict) -> ConfigDict:
-    """The part of a model's config that has the backbone, inside of wrappers."""
+    """Return the part of a model's config that has the backbone, inside of wrappers."""
     while 'backbone' not in model:
         model = model.get('detector') or model['model']
     return model
 
 
 def with_channels(node: Any, channels: Mapping[int, int]) -> Any:
-    """A copy of a part's config with other numbers of the channels that it reads."""
+    """Return a copy of a part's config with other numbers of the channels that it
+    reads."""
     if isinstance(node, (list, tuple)):
         return type(node)(with_channels(value, channels) for value in node)
     if not isinstance(node, dict):
@@ -214,7 +215,7 @@ def with_channels(node: Any, channels: Mapping[int, int]) -> Any:
 
 
 def measure_peak(variant: Variant, device: str, threads: int) -> Peak:
-    """The memory of a model's steps; on a CPU, of a process of its own."""
+    """Return the memory of a model's steps; on a CPU, of a process of its own."""
     if torch.device(device).type == 'cuda':
         return TimedModel(variant, device).peak()
     spawn = multiprocessing.get_context('spawn')
@@ -228,7 +229,7 @@ def _peak_in_process(variant: Variant, device: str, threads: int) -> Peak:
 
 
 def peak_on_gpu(step: Callable[[], object]) -> int:
-    """Bytes of a GPU that a step takes above what is there before it."""
+    """Return bytes of a GPU that a step takes above what is there before it."""
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
     step()
@@ -236,8 +237,8 @@ def peak_on_gpu(step: Callable[[], object]) -> int:
 
 
 def peak_on_cpu(step: Callable[[], object]) -> Optional[int]:
-    """Bytes of the resident set that a step takes above what is there before it; None
-    on systems other than Linux."""
+    """Return bytes of the resident set that a step takes above what is there before it;
+    None on systems other than Linux."""
     gc.collect()
     if not RESET.exists():
         return None
@@ -250,18 +251,18 @@ def peak_on_cpu(step: Callable[[], object]) -> Optional[int]:
 
 
 def resident(name: str) -> int:
-    """A figure of Linux on this process, in bytes."""
+    """Return a figure of Linux on this process, in bytes."""
     match = re.search(rf'{name}:\s+(\d+) kB', STATUS.read_text())
     return 1024 * int(match[1]) if match else 0
 
 
 def num_parameters(model: nn.Module) -> int:
-    """The number of a model's parameters."""
+    """Return the number of a model's parameters."""
     return sum(parameter.numel() for parameter in model.parameters())
 
 
 def describe_machine(device: str, threads: int) -> str:
-    """The device and the version of PyTorch, for a table."""
+    """Return the device and the version of PyTorch, for a table."""
     if torch.device(device).type == 'cuda':
         return f'{torch.cuda.get_device_name()}, PyTorch {torch.__version__}'
     cores = os.cpu_count()

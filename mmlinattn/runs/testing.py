@@ -89,7 +89,7 @@ def test(
 
 
 def draw_predictions(cfg: Config, args: argparse.Namespace) -> None:
-    """Turns on drawing; each library has its own hook for it."""
+    """Turn on drawing; each library has its own hook for it."""
     hook = cfg.default_hooks.get('visualization')
     if hook is None:
         raise KeyError(
@@ -108,7 +108,7 @@ def draw_predictions(cfg: Config, args: argparse.Namespace) -> None:
 
 
 def save_predictions(cfg: Config, path: str) -> None:
-    """Adds a metric that saves predictions."""
+    """Add a metric that saves predictions."""
     metrics = cfg.test_evaluator
     if not isinstance(metrics, (list, tuple)):
         metrics = [metrics]
@@ -122,8 +122,8 @@ def save_predictions(cfg: Config, path: str) -> None:
 
 
 def check_weights(cfg: Config, args: argparse.Namespace, model: nn.Module) -> None:
-    """Raises an error for a checkpoint that doesn't cover the model, or has its classes
-    in another order, and hands on what it read."""
+    """Raise an error for a checkpoint that doesn't cover the model, or has its classes
+    in another order, and hand on what it read."""
     path, allow_mismatch = args.checkpoint, args.allow_mismatch
     checkpoint, fitted = runs.load_checkpoint('checkpoint', path, model)
     if not fitted.whole:
@@ -146,7 +146,8 @@ def check_weights(cfg: Config, args: argparse.Namespace, model: nn.Module) -> No
 
 
 def test_classes(cfg: Config) -> list[str]:
-    """Names of the classes of a config's test data, [] if only a run finds them."""
+    """Return names of the classes of a config's test data, [] if only a run finds
+    them."""
     data, scope = runs.test_data(cfg), library_of(cfg)
     if 'type' not in data:
         return []
@@ -155,7 +156,7 @@ def test_classes(cfg: Config) -> list[str]:
 
 
 def prepare(args: argparse.Namespace) -> Config:
-    """Prepares the config of the run, and checks its inputs."""
+    """Prepare the config of the run, and check its inputs."""
     cfg = runs.run_config(args)
     runs.check_loop(cfg, args, 'test')
     check_file('checkpoint', args.checkpoint)
@@ -173,7 +174,7 @@ def prepare(args: argparse.Namespace) -> Config:
 
 
 def run(cfg: Config) -> dict[str, float]:
-    """Tests by a config that :func:`prepare` has prepared; returns the metrics."""
+    """Test by a config that :func:`prepare` has prepared; return the metrics."""
     full = full_disk_in_a_line(cfg.work_dir, 'test again')
     with full, runs.advice_on_downloads(cfg):
         return runs.make_runner(cfg).test()

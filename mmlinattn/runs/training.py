@@ -119,7 +119,7 @@ def train(
 
 
 def resume(cfg: Config, checkpoint: str) -> None:
-    """Makes the run resume from the path or address of a checkpoint or, with 'auto',
+    """Make the run resume from the path or address of a checkpoint or, with 'auto',
     from the last one in the work directory."""
     if checkpoint == 'auto':
         last = find_checkpoint(cfg.work_dir)
@@ -134,7 +134,7 @@ def resume(cfg: Config, checkpoint: str) -> None:
 
 
 def choose_precision(cfg: Config, amp: bool) -> None:
-    """Sets mixed precision on a GPU, and none on a CPU, where oneDNN's convolutions in
+    """Set mixed precision on a GPU, and none on a CPU, where oneDNN's convolutions in
     bfloat16 have wrong gradients."""
     wrapper = cfg.get('optim_wrapper')
     if not isinstance(wrapper, dict):
@@ -150,7 +150,7 @@ def choose_precision(cfg: Config, amp: bool) -> None:
 
 
 def check_weights(cfg: Config, args: argparse.Namespace, model: nn.Module) -> Any:
-    """Raises an error for weights that do not fit the run, and hands on what it read;
+    """Raise an error for weights that do not fit the run, and hand on what it read;
     returns what the backbone starts from, or None."""
     path = cfg.get('load_from')
     if path:
@@ -169,7 +169,7 @@ def check_weights(cfg: Config, args: argparse.Namespace, model: nn.Module) -> An
 def check_checkpoint(
     cfg: Config, path: str, model: nn.Module, allow_mismatch: bool
 ) -> None:
-    """Compares the checkpoint that a run starts from with its model, and hands it on.
+    """Compare the checkpoint that a run starts from with its model, and hand it on.
 
     A resumed training needs its whole model. One that starts from ``load_from`` may
     have another head, or other parts, which are listed in one line.
@@ -198,8 +198,8 @@ def check_checkpoint(
 
 
 def check_training_state(path: str, checkpoint: dict[str, Any]) -> None:
-    """Raises a ValueError for a checkpoint that no training can resume from, and warns
-    of one without a state of the optimizer."""
+    """Raise a ValueError for a checkpoint that no training can resume from, and warn of
+    one without a state of the optimizer."""
     if not {'meta', 'message_hub'} <= checkpoint.keys():
         raise ValueError(
             f'load_from={path!r} has no training state: start from its weights with '
@@ -210,7 +210,7 @@ def check_training_state(path: str, checkpoint: dict[str, Any]) -> None:
 
 
 def check_batch(cfg: Config, model: nn.Module) -> None:
-    """Raises an error for a batch of one image and a BatchNorm of one pixel, as in the
+    """Raise an error for a batch of one image and a BatchNorm of one pixel, as in the
     pyramids of UperNet and PSPNet."""
     if cfg.train_dataloader.get('batch_size') != 1 or cfg.launcher != 'none':
         return
@@ -228,7 +228,7 @@ def check_batch(cfg: Config, model: nn.Module) -> None:
 
 
 def prepare(args: argparse.Namespace) -> tuple[Config, Any]:
-    """Prepares the config of the run, and checks its inputs; also returns what the
+    """Prepare the config of the run, and check its inputs; also returns what the
     backbone starts from."""
     cfg = runs.run_config(args)
     if drafts_of(Path(args.config)):
@@ -262,7 +262,7 @@ def prepare(args: argparse.Namespace) -> tuple[Config, Any]:
 
 
 def has_new_length(args: argparse.Namespace) -> bool:
-    """Whether options change the number of a training's steps."""
+    """Return whether options change the number of a training's steps."""
     return any(
         key.startswith(('train_cfg', 'train_dataloader'))
         for key in args.cfg_options or ()
@@ -270,7 +270,7 @@ def has_new_length(args: argparse.Namespace) -> bool:
 
 
 def watch_divergence(runner: Any) -> AbstractContextManager:
-    """Ends the training with a DivergenceError where it diverges."""
+    """End the training with a DivergenceError where it diverges."""
     for hook in getattr(runner, 'hooks', ()):
         if isinstance(hook, DivergenceHook):
             return hook.watch(runner)
@@ -282,7 +282,7 @@ def watch_divergence(runner: Any) -> AbstractContextManager:
 
 
 def add_reports(cfg: Config, runner: Any, args: argparse.Namespace) -> None:
-    """Adds the hooks of this tool to a runner, unless it is one of the user's own."""
+    """Add the hooks of this tool to a runner, unless it is one of the user's own."""
     if not hasattr(runner, 'register_hook'):
         return
     runner.register_hook(EarlierBest(note, warn))
@@ -296,7 +296,7 @@ def add_reports(cfg: Config, runner: Any, args: argparse.Namespace) -> None:
 
 
 def run(cfg: Config, comparison: Any, args: argparse.Namespace) -> Trained:
-    """Trains by a config that :func:`prepare` has prepared, from what it returned."""
+    """Train by a config that :func:`prepare` has prepared, from what it returned."""
     full = full_disk_in_a_line(cfg.work_dir, 'go on with --resume')
     with full, runs.advice_on_downloads(cfg):
         runner = runs.make_runner(cfg)

@@ -57,7 +57,7 @@ def lock(work_dir: str) -> None:
 
 @contextmanager
 def full_disk_in_a_line(work_dir: str, remedy: str) -> Iterator[None]:
-    """Turns the error of a full disk into a :class:`FullDiskError`."""
+    """Turn the error of a full disk into a :class:`FullDiskError`."""
     try:
         yield
     except OSError as error:
@@ -69,7 +69,7 @@ def full_disk_in_a_line(work_dir: str, remedy: str) -> Iterator[None]:
 
 
 def raise_full_disk(logger: logging.Logger) -> None:
-    """Lets a logger raise the error of a full disk, which Python's would print, with a
+    """Let a logger raise the error of a full disk, which Python's would print, with a
     traceback, for each line of the log."""
     for handler in logger.handlers:
         if isinstance(handler, logging.FileHandler):
@@ -103,7 +103,7 @@ class EarlierBest(Hook):
         self.say, self.warn = say, warn
 
     def before_train(self, runner: Any) -> None:
-        """Moves them, after all weights were read."""
+        """Move them, after all weights were read."""
         if runner.rank:
             return
         runtime_info = runner.message_hub.runtime_info  # of a resumed run, its own
@@ -125,7 +125,7 @@ class EarlierBest(Hook):
 
 
 def move(path: Path) -> Path:
-    """Moves a file to the folder of earlier ones, under a name that is new there."""
+    """Move a file to the folder of earlier ones, under a name that is new there."""
     folder = path.with_name(EARLIER)
     folder.mkdir(exist_ok=True)
     target, number = folder / path.name, 1

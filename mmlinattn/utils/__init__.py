@@ -10,7 +10,7 @@ __all__ = ['check_file', 'library_of', 'load_config', 'register_config_scopes']
 
 
 def __getattr__(name: str) -> Any:
-    """Imports a function when it is used: configs need MMEngine, files do not."""
+    """Import a function when it is used: configs need MMEngine, files do not."""
     if name not in __all__:
         raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
     return getattr(import_module('.config', __name__), name)

@@ -37,7 +37,7 @@ OPTIONAL_KEYS = (
 
 
 def register_config_scopes() -> None:
-    """Makes ``_base_ = 'mmlinattn::...'`` and ``'mmseg::...'`` resolve.
+    """Make ``_base_ = 'mmlinattn::...'`` and ``'mmseg::...'`` resolve.
 
     MMEngine looks up a scope's package in a table. That table lacks mmlinattn, and
     finds mmseg in the distribution mmsegmentation only.
@@ -66,7 +66,7 @@ def load_config(
     cfg_options: Optional[dict[str, Any]] = None,
     warn: Callable[[str], object] = lambda text: None,
 ) -> Config:
-    """Reads a config of any of the libraries.
+    """Read a config of any of the libraries.
 
     ``cfg_options`` override values, by dotted key; ``warn`` takes warnings about those
     that nothing reads.
@@ -95,8 +95,8 @@ def load_config(
 
 
 def _check_overrides(cfg: Config, names: Iterable[str], warn: Callable) -> None:
-    """Raises a KeyError for a top-level key that is misspelled, and warns of others
-    that nothing reads."""
+    """Raise a KeyError for a top-level key that is misspelled, and warn of others that
+    nothing reads."""
     known = {*cfg, *OPTIONAL_KEYS}
     keys = {name.partition('.')[0] for name in names}
     if keys <= known:
@@ -113,8 +113,8 @@ def _check_overrides(cfg: Config, names: Iterable[str], warn: Callable) -> None:
 
 
 def _check_override(cfg: Config, key: str, value: Any, warn: Callable) -> None:
-    """Raises a ValueError for text that begins like a number, in place of a number, and
-    warns of a new key that is probably one beside it; of parts that have a type, the
+    """Raise a ValueError for text that begins like a number, in place of a number, and
+    warn of a new key that is probably one beside it; of parts that have a type, the
     options are known later."""
     node: Any = cfg._cfg_dict
     for part in key.split('.'):
@@ -138,7 +138,7 @@ def _check_override(cfg: Config, key: str, value: Any, warn: Callable) -> None:
 
 
 def _read(path: str) -> Config:
-    """Reads by MMEngine. A config is a program: reading it can raise any error."""
+    """Read by MMEngine. A config is a program: reading it can raise any error."""
     try:
         return Config.fromfile(path)
     except FileNotFoundError as error:
@@ -154,7 +154,7 @@ def _read(path: str) -> Config:
 
 
 def _drop_scope(node: Any) -> None:
-    """Removes scopes of inherited nodes: our configs name our own classes in full, and
+    """Remove scopes of inherited nodes: our configs name our own classes in full, and
     all others belong to the config's default scope, where MMEngine would not look for
     them. It passes every entry of ``collate_fn`` to the function."""
     if isinstance(node, dict):
@@ -170,7 +170,7 @@ def _drop_scope(node: Any) -> None:
 
 
 def library_of(cfg: Config) -> str:
-    """The library that a config is for: its default scope or, without one, as in
+    """Return the library that a config is for: its default scope or, without one, as in
     configs of classes, the library of its model's class; 'mmengine' for none."""
     scope = cfg.get('default_scope') or 'mmengine'
     if scope != 'mmengine' or not isinstance(cfg.get('model'), dict):
@@ -182,7 +182,7 @@ def library_of(cfg: Config) -> str:
 
 
 def check_file(name: str, path: str) -> None:
-    """Raises a FileNotFoundError that names the argument, if a path has no file.
+    """Raise a FileNotFoundError that names the argument, if a path has no file.
     MMEngine checks addresses."""
     if '://' not in path and not osp.isfile(osp.expanduser(path)):
         raise FileNotFoundError(f'{name}={path!r}: there is no such file')

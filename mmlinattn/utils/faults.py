@@ -20,8 +20,8 @@ _KINDS = (
 
 
 def is_own_fault(error: BaseException) -> bool:
-    """True for an error that Python raised at a line of this package, rather than a
-    check of it by ``raise``; the error has its traceback."""
+    """Return True for an error that Python raised at a line of this package, rather
+    than a check of it by ``raise``; the error has its traceback."""
     if not isinstance(error, _KINDS):
         return False
     frames = list(traceback.walk_tb(error.__traceback__))

@@ -15,13 +15,14 @@ DRAFTS = '.*.????????.part'
 
 
 def drafts_of(path: Path, kind: str = 'part') -> list[Path]:
-    """The drafts of a file or folder: of a process that writes it, or was killed."""
+    """Return the drafts of a file or folder: of a process that writes it, or was
+    killed."""
     return sorted(path.parent.glob(f'.{glob.escape(path.name)}.????????.{kind}'))
 
 
 @contextmanager
 def whole_file(path: Union[str, Path]) -> Iterator[Path]:
-    """Lets a file appear under its name only when it is whole and on the disk.
+    """Let a file appear under its name only when it is whole and on the disk.
 
     The caller writes the yielded draft, in the same folder, which is made if missing.
     At the end of the context, it takes the file's name in one step. A process that is

@@ -21,13 +21,13 @@ def current_logger() -> logging.Logger:
 
 
 def log(text: str, level: int = logging.INFO) -> None:
-    """Writes a line to the log."""
+    """Write a line to the log."""
     current_logger().log(level, text)
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silences the logs of MMEngine and of this package, and all warnings."""
+    """Silence the logs of MMEngine and of this package, and all warnings."""
     with _LOCK, warnings.catch_warnings():
         logger = current_logger()
         level = logger.level

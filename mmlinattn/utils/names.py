@@ -8,7 +8,7 @@ T = TypeVar('T')
 
 
 def inside(entries: Mapping[str, T], prefix: str) -> dict[str, T]:
-    """The entries under a prefix, with the prefix removed."""
+    """Return the entries under a prefix, with the prefix removed."""
     return {
         key[len(prefix) :]: value
         for key, value in entries.items()
@@ -17,7 +17,7 @@ def inside(entries: Mapping[str, T], prefix: str) -> dict[str, T]:
 
 
 def shortlist(names: Iterable) -> str:
-    """The number of names and the first few of them."""
+    """Return the number of names and the first few of them."""
     names = [str(name) for name in names]
     shown = names[:3] + ['...'] * (len(names) > 3)
     return f'{len(names)} ({", ".join(shown)})' if names else '0'
@@ -26,7 +26,8 @@ def shortlist(names: Iterable) -> str:
 def count_blocks(
     keys: Collection[str], prefix: str, inner: str = '', least: int = 1
 ) -> int:
-    """Number of blocks below a prefix, up to the last one with a match of ``inner``.
+    """Return number of blocks below a prefix, up to the last one with a match of
+    ``inner``.
 
     It is ``least`` if there are none: with 1, they are reported as missing.
     """

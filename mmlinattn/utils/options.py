@@ -42,7 +42,7 @@ class OptionError(TypeError):
 
 
 def explain(error: BaseException, key: str, node: Any) -> Optional[str]:
-    """Says which option or type of a part of a config is misspelled, and the likely
+    """Say which option or type of a part of a config is misspelled, and the likely
     name.
 
     Args:
@@ -68,7 +68,7 @@ def explain(error: BaseException, key: str, node: Any) -> Optional[str]:
 
 
 def is_in(error: BaseException, node: Any) -> bool:
-    """Whether Python refused an option that a part of a config has."""
+    """Return whether Python refused an option that a part of a config has."""
     found = UNEXPECTED.search(str(error))
     if found is None or not isinstance(error, TypeError):
         return False
@@ -76,7 +76,8 @@ def is_in(error: BaseException, node: Any) -> bool:
 
 
 def parts(node: Any, key: str = '') -> Iterator[tuple[str, dict[str, Any]]]:
-    """The dicts inside of a part of a config, itself included, with dotted keys."""
+    """Yield the dicts inside of a part of a config, itself included, with dotted
+    keys."""
     children: Iterable[tuple[Any, Any]] = ()
     if isinstance(node, dict):
         yield key, node
@@ -90,9 +91,9 @@ def parts(node: Any, key: str = '') -> Iterator[tuple[str, dict[str, Any]]]:
 def unexpected(
     name: str, key: str, node: Any, taker: Optional[str], known: list[Any]
 ) -> Optional[str]:
-    """The line for an option that a class does not have. ``taker`` is the name of the
-    class that refused it, None if Python does not say, and ``known`` has classes of
-    this name, for parts without a type."""
+    """Return the line for an option that a class does not have. ``taker`` is the name
+    of the class that refused it, None if Python does not say, and ``known`` has classes
+    of this name, for parts without a type."""
     for place, part in parts(node, key):
         if name not in part:
             continue
@@ -115,8 +116,8 @@ def unexpected(
 def describe(
     place: str, kind: str, part: dict[str, Any], wrong: list[str], names: set[str]
 ) -> str:
-    """The line for options that a class does not have, of which the first one, the one
-    that Python refused, decides the remedy."""
+    """Return the line for options that a class does not have, of which the first one,
+    the one that Python refused, decides the remedy."""
     shown = ', '.join(f'{place}.{name}={part[name]!r}' for name in wrong[:4])
     shown += ', ...' if wrong[4:] else ''
     text = f'{shown}: {kind} has no such option'
@@ -129,7 +130,8 @@ def describe(
 
 
 def unknown(name: str, kind: Optional[str], key: str, node: Any) -> Optional[str]:
-    """The line for a type that no registry of a kind has. MMCV says None for it."""
+    """Return the line for a type that no registry of a kind has. MMCV says None for
+    it."""
     for place, part in parts(node, key):
         own = part.get('type')
         if not isinstance(own, str):
@@ -144,7 +146,7 @@ def unknown(name: str, kind: Optional[str], key: str, node: Any) -> Optional[str
 
 
 def no_number(text: str, key: str, node: Any) -> Optional[str]:
-    """The line for text that begins like a number and is none, or None."""
+    """Return the line for text that begins like a number and is none, or None."""
     for place, part in parts(node, key):
         for name, value in part.items():
             if isinstance(value, str) and NUMBER.fullmatch(value):
@@ -154,7 +156,7 @@ def no_number(text: str, key: str, node: Any) -> Optional[str]:
 
 
 def likely(name: str, names: Iterable[str], cutoff: float = 0.6) -> Optional[str]:
-    """The name that was probably meant, or None; the cutoff is difflib's."""
+    """Return the name that was probably meant, or None; the cutoff is difflib's."""
     plain = {plain_form(other): other for other in sorted(names)}
     form = plain_form(name)
     if form in plain:
@@ -166,12 +168,12 @@ def likely(name: str, names: Iterable[str], cutoff: float = 0.6) -> Optional[str
 
 
 def plain_form(name: str) -> str:
-    """A name without its case, blanks, underscores and hyphens."""
+    """Return a name without its case, blanks, underscores and hyphens."""
     return re.sub(r'[\s_-]', '', name).lower()
 
 
 def kinds_of(name: Any) -> list[Any]:
-    """The classes or functions that a type in a config may mean."""
+    """Return the classes or functions that a type in a config may mean."""
     if not isinstance(name, str):
         return [] if name is None else [name]
     found = []
@@ -183,7 +185,8 @@ def kinds_of(name: Any) -> list[Any]:
 
 
 def has_base(kind: Any, name: str) -> bool:
-    """Whether a class, or one that it inherits from, or a function has a name."""
+    """Return whether a class, or one that it inherits from, or a function has a
+    name."""
     return any(base.__name__ == name for base in getattr(kind, '__mro__', (kind,)))
 
 
@@ -194,8 +197,8 @@ def roots() -> list[Any]:
 
 
 def registered(kind: Optional[str]) -> set[str]:
-    """Names of what is registered as of a kind, or of any, in all libraries that are
-    loaded."""
+    """Return names of what is registered as of a kind, or of any, in all libraries that
+    are loaded."""
     names: set[str] = set()
     for root in roots():
         family = [root]
@@ -208,15 +211,15 @@ def registered(kind: Optional[str]) -> set[str]:
 
 
 def parameters_of(kind: Any) -> Optional[set[str]]:
-    """Names of the options that a class or a function takes; None for one that takes
-    any."""
+    """Return names of the options that a class or a function takes; None for one that
+    takes any."""
     names, is_open = signature_of(kind)
     return None if is_open else names
 
 
 def signature_of(kind: Any) -> tuple[set[str], bool]:
-    """Names of the options of a class or a function, those of its bases as far as they
-    are handed on included, and whether it takes others, too."""
+    """Return names of the options of a class or a function, those of its bases as far
+    as they are handed on included, and whether it takes others, too."""
     bases = getattr(kind, '__mro__', ())
     functions = [base.__init__ for base in bases if '__init__' in vars(base)]
     names: set[str] = set()
@@ -237,8 +240,8 @@ def signature_of(kind: Any) -> tuple[set[str], bool]:
 
 
 def is_open(kind: Any) -> bool:
-    """Whether a class or a function takes options of any name itself; what it does with
-    them is its own affair."""
+    """Return whether a class or a function takes options of any name itself; what it
+    does with them is its own affair."""
     try:
         parameters = inspect.signature(kind).parameters.values()
     except ValueError:  # it is not written in Python
@@ -247,8 +250,8 @@ def is_open(kind: Any) -> bool:
 
 
 def callee(error: BaseException, name: Optional[str]) -> list[Any]:
-    """The class of a name that Python gives for the refused call, as the calling module
-    knows it, or those that are registered."""
+    """Return the class of a name that Python gives for the refused call, as the calling
+    module knows it, or those that are registered."""
     if isinstance(error, OptionError):
         return [error.kind]
     trace = error.__traceback__

@@ -44,7 +44,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Imports what changes MMEngine's loaders when it is used: it needs MMEngine."""
+    """Import what changes MMEngine's loaders when it is used: it needs MMEngine."""
     if name not in ('add_file_scheme', 'load_safely'):
         raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
     return getattr(import_module('.loaders', __name__), name)

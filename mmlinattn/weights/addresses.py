@@ -97,7 +97,7 @@ def fetch_web(address: str, name: str = 'checkpoint') -> Path:
 
 
 def read_timm(address: str, name: str) -> dict:
-    """The state dict of a pretrained model of timm."""
+    """Return the state dict of a pretrained model of timm."""
     try:
         import timm
     except ImportError:

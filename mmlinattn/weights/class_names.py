@@ -45,7 +45,7 @@ def match_classes(ours: Sequence[str], theirs: Sequence[str]) -> dict[int, int]:
 
 
 def _names(name: str) -> Iterator[str]:
-    """The names in a name, without case and signs."""
+    """Yield the names in a name, without case and signs."""
     for part in re.split('[,;]', str(name)):
         words = re.sub(r'[\s_-]+', ' ', part).strip().casefold()
         if words:
@@ -53,7 +53,7 @@ def _names(name: str) -> Iterator[str]:
 
 
 def _singulars(name: str) -> Iterator[str]:
-    """Words that a name is the plural of."""
+    """Yield words that a name is the plural of."""
     first, _, last = name.rpartition(' ')
     start = f'{first} ' if first else ''
     if last in IRREGULAR:

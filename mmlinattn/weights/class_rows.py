@@ -89,8 +89,8 @@ def carry_rows(
 def layout_of(
     key: str, here: Tensor, there: Tensor, num: int, other: int
 ) -> Optional[Layout]:
-    """The rows of an entry of a model with ``num`` classes, and of a checkpoint with
-    ``other`` classes; None if it is not one of a last layer."""
+    """Return the rows of an entry of a model with ``num`` classes, and of a checkpoint
+    with ``other`` classes; None if it is not one of a last layer."""
     if not here.dim() or here.shape[1:] != there.shape[1:] or SHARED.search(key):
         return None
     first = bool(OF_BOXES.search(layer_name(key)))
@@ -107,8 +107,8 @@ def layout_of(
 
 
 def layout_by_name(model: nn.Module, key: str, rows: int, num: int) -> Optional[Layout]:
-    """The rows of a last layer of ``num`` classes, which a checkpoint has in the same
-    number; None if they are not of all classes."""
+    """Return the rows of a last layer of ``num`` classes, which a checkpoint has in the
+    same number; None if they are not of all classes."""
     name, parent = layer_name(key), key
     others = int(bool(WITH_BACKGROUND.fullmatch(name)))
     while parent:  # heads with anchors know it
@@ -123,7 +123,7 @@ def layout_by_name(model: nn.Module, key: str, rows: int, num: int) -> Optional[
 
 
 def layer_name(key: str) -> str:
-    """The name of the layer that an entry belongs to, without numbers."""
+    """Return the name of the layer that an entry belongs to, without numbers."""
     words = [word for word in key.split('.')[:-1] if not word.isdigit()]
     return words[-1] if words else key
 
@@ -131,7 +131,7 @@ def layer_name(key: str) -> str:
 def with_rows(
     here: Tensor, there: Tensor, layout: Layout, classes: dict[int, int]
 ) -> Tensor:
-    """A model's entry with the rows of classes that a checkpoint has."""
+    """Return a model's entry with the rows of classes that a checkpoint has."""
     groups, others, classes_first = layout
     new = here.clone()
     if classes_first:

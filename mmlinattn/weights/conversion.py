@@ -33,7 +33,7 @@ class Conversion(NamedTuple):
     rows: list[Row]  # of all modules, with prefixes
 
     def sources(self) -> dict[str, list[str]]:
-        """The official keys of each of our keys."""
+        """Return the official keys of each of our keys."""
         return {ours: keys for row in self.rows for ours, keys in row.sources().items()}
 
     def apply(self, official: StateDict) -> StateDict:
@@ -45,12 +45,12 @@ class Conversion(NamedTuple):
         }
 
     def describe(self) -> dict:
-        """The layout with which :func:`convert_back` restores the same keys."""
+        """Return the layout with which :func:`convert_back` restores the same keys."""
         return dict(self.layout._asdict(), prefix=self.prefix, head=self.head)
 
 
 def without_wrappers(state_dict: StateDict) -> StateDict:
-    """A state dict without the prefixes of DataParallel and torch.compile."""
+    """Return a state dict without the prefixes of DataParallel and torch.compile."""
     return {WRAPPERS.sub('', key): value for key, value in state_dict.items()}
 
 
@@ -59,7 +59,7 @@ def find_state_dict(
     ema: bool = False,
     places: Collection[str] = STATE_DICTS + AVERAGES,
 ) -> tuple[StateDict, bool]:
-    """The state dict in a checkpoint, without the prefixes of wrappers.
+    """Return the state dict in a checkpoint, without the prefixes of wrappers.
 
     Args:
         checkpoint: A state dict, bare or under one of ``places``.
@@ -93,7 +93,7 @@ def find_state_dict(
 
 
 def recognize(keys: Keys) -> Optional[str]:
-    """The family of a state dict's keys.
+    """Return the family of a state dict's keys.
 
     Args:
         keys: Names in a state dict, those of the backbone with or without the
@@ -118,14 +118,15 @@ def recognize(keys: Keys) -> Optional[str]:
 def plan(
     family: str, layout: Layout, prefix: str, head: Optional[str], others: Keys
 ) -> Conversion:
-    """The conversion of a backbone and a head; other parts do not change."""
+    """Return the conversion of a backbone and a head; other parts do not change."""
     rows = nested(PREFIX, prefix, FAMILIES[family].rows(layout))
     rows += head_rows(family, head) + part_rows(family, others)
     return Conversion(layout=layout, prefix=prefix, head=head, rows=rows)
 
 
 def head_rows(family: str, head: Optional[str]) -> list[Row]:
-    """Rows of a classifier's layers behind its backbone, the last being ``head``."""
+    """Return rows of a classifier's layers behind its backbone, the last being
+    ``head``."""
     if not head:
         return []
     *rows, last = FAMILIES[family].heads.get(head, FAMILIES[family].head)
@@ -133,8 +134,8 @@ def head_rows(family: str, head: Optional[str]) -> list[Row]:
 
 
 def part_rows(family: str, others: Keys) -> list[Row]:
-    """Rows of other parts of a model, by their official keys or ours: all have other
-    names in ours, or none has."""
+    """Return rows of other parts of a model, by their official keys or ours: all have
+    other names in ours, or none has."""
     rows = FAMILIES[family].parts(others)
     if not rows:
         # what an official head has besides its rows is left over
@@ -144,7 +145,8 @@ def part_rows(family: str, others: Keys) -> list[Row]:
 
 
 def other_parts(keys: Keys, head: Keys) -> list[str]:
-    """Keys of OpenMMLab's models that belong to neither backbone nor ``head``."""
+    """Return keys of OpenMMLab's models that belong to neither backbone nor
+    ``head``."""
     return [key for key in keys if not key.startswith(PREFIX) and key not in head]
 
 
@@ -201,7 +203,7 @@ def convert_back(
 ) -> tuple[StateDict, Conversion]:
     """Give our weights their names in the official code.
 
-    Buffers that the official code computes itself are left out.
+    Buffers that the official code computes itself are ignored.
 
     Args:
         state_dict: Ours, under `backbone.` and other parts of a model.
@@ -242,8 +244,8 @@ def convert_back(
 def name_weights(
     content: dict, prefix: Optional[str] = None
 ) -> tuple[StateDict, Optional[Family], str]:
-    """The weights in a checkpoint by our names, their official family if it is known,
-    and what they are, for the end of an error message.
+    """Return the weights in a checkpoint by our names, their official family if it is
+    known, and what they are, for the end of an error message.
 
     Args:
         content: Of a file.
@@ -261,7 +263,7 @@ def name_weights(
 def recognize_backbone(
     content: dict, prefix: Optional[str]
 ) -> tuple[StateDict, Optional[str]]:
-    """The state dict in a checkpoint, without the prefixes of programs, and what
+    """Return the state dict in a checkpoint, without the prefixes of programs, and what
     :func:`recognize` says of it."""
     state_dict, _ = find_state_dict(content)
     recognized = recognize(state_dict)
@@ -277,8 +279,8 @@ def recognize_backbone(
 def rename(
     state_dict: StateDict, recognized: Optional[str], meta: Any
 ) -> tuple[StateDict, Optional[Family]]:
-    """Weights by our names, with every key of an official model accounted for, and
-    their family, which the metadata of converted weights name."""
+    """Return weights by our names, with every key of an official model accounted for,
+    and their family, which the metadata of converted weights name."""
     if recognized in FAMILIES:
         return convert(state_dict, recognized), FAMILIES[recognized]
     if not inside(state_dict, PREFIX):
@@ -288,7 +290,7 @@ def rename(
 
 
 def describe_origin(recognized: Optional[str], family: Optional[Family]) -> str:
-    """What a checkpoint is, for the end of an error message."""
+    """Return what a checkpoint is, for the end of an error message."""
     if family:
         return f'weights of {family.title}'
     if recognized:

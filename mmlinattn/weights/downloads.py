@@ -87,8 +87,8 @@ def download(address: str, progress: bool = True) -> Path:
 
 @contextmanager
 def locked(path: Path) -> Iterator[bool]:
-    """Waits until no other process of this machine is in this context with the same
-    path; yields False at once where the system or the file system has no locks. The
+    """Wait until no other process of this machine is in this context with the same
+    path; yield False at once where the system or the file system has no locks. The
     system releases the lock of a killed process."""
     try:
         import fcntl
@@ -110,8 +110,8 @@ def locked(path: Path) -> Iterator[bool]:
 
 
 def fetch(address: str, part: Path, progress: bool) -> None:
-    """Downloads to a file that may have a beginning, and raises a ConnectionError if
-    the connection ends before the file."""
+    """Download to a file that may have a beginning, and raise a ConnectionError if the
+    connection ends before the file."""
     done, marks, total = beginning_of(part)
     if done and done == total:  # a process was killed before it named the file
         return
@@ -139,8 +139,8 @@ def fetch(address: str, part: Path, progress: bool) -> None:
 
 
 def open_from(url: str, done: int, marks: dict[str, str]) -> Any:
-    """The answer of a server from byte ``done`` on, if it has the file of the marks,
-    and otherwise from the beginning."""
+    """Return the answer of a server from byte ``done`` on, if it has the file of the
+    marks, and otherwise from the beginning."""
     headers = {'User-Agent': 'mmlinattn'}
     mark = next(iter(marks.values()), '')
     if not done or not mark:
@@ -163,8 +163,8 @@ def open_from(url: str, done: int, marks: dict[str, str]) -> Any:
 
 
 def beginning_of(part: Path) -> tuple[int, dict[str, str], Optional[int]]:
-    """How many bytes of a file are there, and what its server said of it: its marks and
-    its size."""
+    """Return how many bytes of a file are there, and what its server said of it: its
+    marks and its size."""
     with suppress(OSError, ValueError):
         record = json.loads(record_of(part).read_text())
         marks = {name: record[name] for name in MARKS if record.get(name)}
@@ -175,12 +175,12 @@ def beginning_of(part: Path) -> tuple[int, dict[str, str], Optional[int]]:
 
 
 def record_of(part: Path) -> Path:
-    """The file of what a server said."""
+    """Return the file of what a server said."""
     return part.with_name(f'{part.name}.json')
 
 
 def bar_of(part: Path, total: Optional[int], begin: int, progress: bool) -> Any:
-    """A bar in bytes, which torch has."""
+    """Return a bar in bytes, which torch has."""
     is_shown = progress and sys.stderr is not None and sys.stderr.isatty()
     options: dict[str, Any] = dict(unit='B', unit_scale=True, unit_divisor=1024)
     options.update(desc=part.name.rpartition('.part')[0], initial=begin)
@@ -188,8 +188,8 @@ def bar_of(part: Path, total: Optional[int], begin: int, progress: bool) -> Any:
 
 
 def check_hash(name: str, part: Path) -> None:
-    """Raises a ValueError for a file that differs from the hash in its name, and
-    removes it."""
+    """Raise a ValueError for a file that differs from the hash in its name, and remove
+    it."""
     digits = NAME_WITH_HASH.search(name)
     if not digits:
         return

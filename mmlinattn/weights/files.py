@@ -27,7 +27,7 @@ LEGACY = b'\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.'
 
 
 def trusted() -> bool:
-    """True if the user's environment has MMLINATTN_TRUST=1."""
+    """Return True if the user's environment has MMLINATTN_TRUST=1."""
     value = os.environ.get(TRUST, '0') or '0'
     if value not in ('0', '1'):
         raise ValueError(f'{TRUST} must be 0 or 1, got {value!r}')

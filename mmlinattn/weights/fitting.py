@@ -49,7 +49,7 @@ class Fit(NamedTuple):
         return not (self.missing or self.mismatched or self.extra or self.broken)
 
     def describe(self) -> str:
-        """Lists the entries that do not fit, in one line; '' if all fit."""
+        """List the entries that do not fit, in one line; '' if all fit."""
         parts = {
             'missing': self.missing,
             'of other shapes': [f'{k} {text}' for k, text in self.mismatched.items()],
@@ -130,7 +130,7 @@ def fit_weights(model: nn.Module, weights: StateDict, load: bool = False) -> Fit
 
 
 def other_shapes(theirs: StateDict, shapes: Mapping[str, torch.Size]) -> dict[str, str]:
-    """Names of entries whose shapes differ from a model's, and both shapes."""
+    """Return names of entries whose shapes differ from a model's, and both shapes."""
     return {
         key: f'{tuple(theirs[key].shape)} there, {tuple(shape)} here'
         for key, shape in shapes.items()
@@ -141,8 +141,8 @@ def other_shapes(theirs: StateDict, shapes: Mapping[str, torch.Size]) -> dict[st
 def missing_entries(
     missing: list[str], ours: StateDict, entries: Mapping[str, Any]
 ) -> list[str]:
-    """Names in a model that a checkpoint lacks. What a module drops itself, it does not
-    miss."""
+    """Return names in a model that a checkpoint lacks. What a module drops itself, it
+    does not miss."""
     return [
         key
         for key in missing
@@ -151,8 +151,8 @@ def missing_entries(
 
 
 def broken_entries(loaded: StateDict, model: nn.Module) -> list[str]:
-    """Names of entries with values that no training leaves; masks, which are buffers,
-    have infinite ones."""
+    """Return names of entries with values that no training leaves; masks, which are
+    buffers, have infinite ones."""
     parameters = {name for name, _ in model.named_parameters()}
     return [
         key
@@ -162,7 +162,7 @@ def broken_entries(loaded: StateDict, model: nn.Module) -> list[str]:
 
 
 def extra_entries(unexpected: dict[str, Any], ours: StateDict) -> list[str]:
-    """Names of weights that a model lacks, in parts that it has."""
+    """Return names of weights that a model lacks, in parts that it has."""
     parts = {key.partition('.')[0] for key in ours}
     return [
         key
@@ -218,12 +218,12 @@ def load_entries(
 
 
 def start_of(entries: dict[str, Any], prefix: str) -> dict[str, Any]:
-    """The entries under a prefix."""
+    """Return the entries under a prefix."""
     return {key: entry for key, entry in entries.items() if key.startswith(prefix)}
 
 
 def is_broken(entry: Tensor, may_be_infinite: bool) -> bool:
-    """True for values that no training leaves."""
+    """Return True for values that no training leaves."""
     if not entry.is_floating_point() or entry.is_meta:
         return False
     return bool((entry.isnan() if may_be_infinite else ~entry.isfinite()).any())

@@ -55,7 +55,8 @@ def read_by_mmengine(address: str, name: str, trust: bool) -> dict:
 
 
 def read_by_name(address: str, name: str, trust: bool) -> dict:
-    """Weights that MMEngine knows by name; from mmcls, a classifier's backbone."""
+    """Return weights that MMEngine knows by name; from mmcls, a classifier's
+    backbone."""
     scheme, separator, model = address.partition('://')
     known = TABLES[scheme + separator]()
     model = get_deprecated_model_names().get(model, model)

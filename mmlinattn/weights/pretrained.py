@@ -144,8 +144,8 @@ def report(model: nn.Module, comparison: Comparison, checkpoint: str) -> None:
 def describe_entries(
     model: nn.Module, comparison: Comparison, checkpoint: str
 ) -> list[str]:
-    """How many entries load, which keep their initial values, and which are not used:
-    all of them, where attentions are others."""
+    """Return how many entries load, which keep their initial values, and which are not
+    used: all of them, where attentions are others."""
     names = list(model.state_dict())
     initial = [key for key in names if key not in comparison.loaded]
     unused = comparison.unused + [

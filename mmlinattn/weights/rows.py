@@ -16,7 +16,7 @@ BATCH_NORM = NORM + ('running_mean', 'running_var', 'num_batches_tracked')
 
 
 def unchanged(tensor: Tensor) -> Tensor:
-    """The tensor itself."""
+    """Return the tensor itself."""
     return tensor
 
 
@@ -42,7 +42,7 @@ class Row(NamedTuple):
     shares: tuple[int, ...] = (1,)
 
     def sources(self) -> dict[str, list[str]]:
-        """The official keys of each of our keys."""
+        """Return the official keys of each of our keys."""
         modules = self.official.split(' + ')
         return {
             f'{self.ours}.{tensor}'.strip('.'): [
@@ -56,7 +56,7 @@ class Row(NamedTuple):
         return self.change(stacked(official))
 
     def backward(self, ours: Tensor) -> list[Tensor]:
-        """The official tensors that ours is made of."""
+        """Return the official tensors that ours is made of."""
         tensor = self.undo(ours)
         if len(self.shares) == 1:
             return [tensor]
@@ -69,12 +69,12 @@ class Row(NamedTuple):
 
 
 def modules(names: Mapping[str, str]) -> tuple[Row, ...]:
-    """Rows of modules that have weight and bias, by our name for them."""
+    """Return rows of modules that have weight and bias, by our name for them."""
     return tuple(Row(ours, official, LINEAR) for ours, official in names.items())
 
 
 def nested(ours: str, official: str, rows: Iterable[Row]) -> list[Row]:
-    """Rows of a module as rows of the one that holds it under these prefixes."""
+    """Return rows of a module as rows of the one that holds it under these prefixes."""
     return [
         row._replace(
             ours=ours + row.ours,

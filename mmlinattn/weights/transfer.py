@@ -51,8 +51,8 @@ class Start(NamedTuple):
 def adapt_channels(
     model: nn.Module, weights: StateDict
 ) -> tuple[StateDict, tuple[str, ...]]:
-    """Weights whose convolutions of RGB images take the model's number of channels, and
-    what was done to which.
+    """Return weights whose convolutions of RGB images take the model's number of
+    channels, and what was done to which.
 
     A gray channel gets the sum of the three, so that it does what a gray image in RGB
     does; others get the three in turn, scaled by 3 of their number, so that their sum
@@ -82,7 +82,7 @@ def adapt_channels(
 def fit_backbone(
     model: nn.Module, weights: StateDict, family: Optional[Family], origin: str
 ) -> Start:
-    """The weights that a backbone starts from, names of those without a use, of
+    """Return the weights that a backbone starts from, names of those without a use, of
     attentions that they were not trained with, and of what was changed. A module loads
     whole or not at all. A KeyError says what they are, their ``origin``, if they do not
     fit this backbone."""
@@ -111,7 +111,8 @@ def fit_backbone(
 
 
 def entries_of_whole_modules(fitted: Fit) -> StateDict:
-    """Entries that load, without those of modules that have another shape there."""
+    """Return entries that load, without those of modules that have another shape
+    there."""
     left_out = {key.rpartition('.')[0] for key in fitted.mismatched}
     return {
         key: entry
@@ -121,8 +122,8 @@ def entries_of_whole_modules(fitted: Fit) -> StateDict:
 
 
 def missing_parameters(fitted: Fit, num_stages: int) -> list[str]:
-    """Names of parameters that a checkpoint lacks, but for scaling vectors, which start
-    as the identity, and norms of maps before the last one."""
+    """Return names of parameters that a checkpoint lacks, but for scaling vectors,
+    which start as the identity, and norms of maps before the last one."""
     return [
         key
         for key in fitted.missing
@@ -133,8 +134,8 @@ def missing_parameters(fitted: Fit, num_stages: int) -> list[str]:
 def backbone_faults(
     fitted: Fit, missing: list[str], loaded: StateDict, other_attentions: bool
 ) -> list[str]:
-    """Why weights do not fit a backbone. With other attentions than the weights', these
-    may differ and lack parameters, as long as a block is common."""
+    """Return why weights do not fit a backbone. With other attentions than the
+    weights', these may differ and lack parameters, as long as a block is common."""
     shapes = [
         f'{key} {shapes}'
         for key, shapes in fitted.mismatched.items()
@@ -153,8 +154,8 @@ def backbone_faults(
 
 
 def fit_part(name: str, part: nn.Module, weights: StateDict) -> StateDict:
-    """The weights of a whole part of a classifier; a KeyError if they are missing or
-    have other shapes."""
+    """Return the weights of a whole part of a classifier; a KeyError if they are
+    missing or have other shapes."""
     fitted = fit_weights(part, weights)
     if fitted.missing or fitted.mismatched:
         raise KeyError(
@@ -165,7 +166,7 @@ def fit_part(name: str, part: nn.Module, weights: StateDict) -> StateDict:
 
 
 def resized_tables(loaded: StateDict, entries: StateDict) -> tuple[str, ...]:
-    """Names of tables of positions that have another size in the checkpoint."""
+    """Return names of tables of positions that have another size in the checkpoint."""
     return tuple(
         key
         for key, table in loaded.items()
@@ -174,7 +175,8 @@ def resized_tables(loaded: StateDict, entries: StateDict) -> tuple[str, ...]:
 
 
 def split_lepe(weights: StateDict, names: Keys) -> StateDict:
-    """Weights with the convolutions of LePE that a model with these names has."""
+    """Return weights with the convolutions of LePE that a model with these names
+    has."""
     made, used = {}, set()
     for key in names:
         name = key.replace('.global_lepe.', '.lepe.0.')
@@ -194,18 +196,18 @@ def split_lepe(weights: StateDict, names: Keys) -> StateDict:
 
 
 def may_differ(key: str) -> bool:
-    """True for an entry whose shape depends on the attention, or on kernels of an
-    embedding."""
+    """Return True for an entry whose shape depends on the attention, or on kernels of
+    an embedding."""
     return '.attn.' in key or bool(EMBEDDING.match(key))
 
 
 def is_scaling_vector(key: str) -> bool:
-    """True for a parameter that is the identity at zero."""
+    """Return True for a parameter that is the identity at zero."""
     return key.rpartition('.')[2] in SCALING_VECTORS
 
 
 def is_early_norm(key: str, num_stages: int) -> bool:
-    """True for a parameter of the norm of a map before the last one.
+    """Return True for a parameter of the norm of a map before the last one.
 
     A classifier, and so its checkpoint, has only the norm of the last map.
     """
@@ -216,7 +218,7 @@ def is_early_norm(key: str, num_stages: int) -> bool:
 def replaced_attentions(
     model: torch.nn.Module, weights: StateDict, equivalent: Keys
 ) -> list[str]:
-    """Names of a model's attentions that differ from those of the plain model.
+    """Return names of a model's attentions that differ from those of the plain model.
 
     ``equivalent`` are the classes that are the plain model's attentions. Blocks that
     the plain model lacks are skipped.

@@ -101,15 +101,15 @@ class ForbiddenClass(pickle.UnpicklingError):
 
 
 def is_allowed(module: str, name: str) -> bool:
-    """True for a class or function that only builds data. Storages of types such as
-    FloatStorage do not come here, because torch reads their names itself."""
+    """Return True for a class or function that only builds data. Storages of types such
+    as FloatStorage do not come here, because torch reads their names itself."""
     if module == 'torch' and isinstance(getattr(torch, name, None), torch.dtype):
         return True
     return f'{module}.{name}' in ALLOWED
 
 
 def get_statistic(owner: type, name: str) -> Any:
-    """Replaces ``getattr``: returns methods of a HistoryBuffer only."""
+    """Replace ``getattr``: return methods of a HistoryBuffer only."""
     full_name = (
         f'{getattr(owner, "__module__", "")}.{getattr(owner, "__name__", owner)}'
     )
@@ -173,7 +173,7 @@ class Unpickler(CheckedUnpickler):
             return OF_MMENGINE[f'{module}.{name}']
 
     def reconstruct(self, kind: Any, shape: Any, dtype: Any) -> Any:
-        """The empty array, as which every array of NumPy begins in a pickle."""
+        """Return the empty array, as which every array of NumPy begins in a pickle."""
         if kind is not ARRAY or shape != (0,):
             raise ForbiddenClass(f'NumPy array of shape {shape} without numbers')
         array = super().find_class('numpy', 'ndarray')
@@ -188,7 +188,7 @@ class Unpickler(CheckedUnpickler):
 
 
 def make_module(stored: Storages, trust: bool) -> Any:
-    """A stand-in for the module :mod:`pickle`, for the file of these storages.
+    """Return a stand-in for the module :mod:`pickle`, for the file of these storages.
 
     Args:
         stored: The storages of the file.

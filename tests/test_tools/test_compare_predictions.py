@@ -92,7 +92,7 @@ def test_damaged_photos(tmp_path, capsys):
     (tmp_path / 'photos/d.png').write_bytes(b'')
     argv = config, '--image', f'{tmp_path / "photos"}', '--out', f'{out}'
     compare_predictions.main(argv)
-    assert 'left out 2 damaged photos: c.jpg, d.png\n' in capsys.readouterr().err
+    assert 'ignored 2 damaged photos: c.jpg, d.png\n' in capsys.readouterr().err
     names = {x.name for x in out.glob('*.json')}
     assert names == {'b.png_predictions.json', 'b.jpg_predictions.json'}
     first = out / 'b.png_predictions.json'

@@ -350,7 +350,7 @@ DETECTION = {
     },
     'voc, deleted objects': Case(
         {'{i}.jpg': photo, '{i}.xml': partial(voc_outline, more=DELETED)},
-        notes=('left out 10 shapes: deleted',),
+        notes=('ignored 10 shapes: deleted',),
     ),
     'labelme on the web': Case(
         {
@@ -360,9 +360,9 @@ DETECTION = {
             ),
         },
         notes=(
-            'left out 10 shapes: deleted',
-            'left out 10 shapes: line',
-            'left out 10 shapes: point',
+            'ignored 10 shapes: deleted',
+            'ignored 10 shapes: line',
+            'ignored 10 shapes: point',
         ),
         masks=True,
     ),
@@ -387,7 +387,7 @@ DETECTION = {
     'voc, beside photos': Case({'{i}.jpg': photo, '{i}.xml': voc}),
     'labelme': Case(
         {'{i}.jpg': photo, '{i}.json': labelme},
-        notes=('left out 10 shapes: point',),
+        notes=('ignored 10 shapes: point',),
         masks=True,
     ),
     'labelme, lines alone': Case(
@@ -398,7 +398,7 @@ DETECTION = {
                 imagePath='',
             ),
         },
-        error='no photo has a box or an outline; it left out 10 shapes: line',
+        error='no photo has a box or an outline; it ignored 10 shapes: line',
     ),
     'labelme, masks': Case({'{i}.jpg': photo, '{i}.json': labelme_mask}, masks=True),
     'cvat, a project of subsets': Case(
@@ -413,18 +413,18 @@ DETECTION = {
             .replace('name="sub/', 'subset="Validation" name="'),
         },
         photos=(10, 10, 10),
-        notes=('left out 20 shapes: polyline',),
+        notes=('ignored 20 shapes: polyline',),
         masks=True,
     ),
     'cvat, shapes without a label': Case(
         {**IN_IMAGES, 'annotations.xml': cvat().replace('label="a"', 'label=""')},
-        notes=('left out 10 shapes: without a label',),
+        notes=('ignored 10 shapes: without a label',),
         masks=True,
     ),
     'cvat, masks': Case({**IN_IMAGES, 'annotations.xml': cvat_masks()}, masks=True),
     'cvat': Case(
         {**IN_IMAGES, 'annotations.xml': cvat()},
-        notes=('left out 10 shapes: polyline',),
+        notes=('ignored 10 shapes: polyline',),
         masks=True,
     ),
     'yolo': Case(
@@ -451,10 +451,10 @@ DETECTION = {
             ('confidences', (0.9,), 'labels have confidences'),
             ('tracks', (0.9, 1), 'labels have confidences'),
             ('numbers of tracks', (0.9, 7), 'labels have confidences'),
-            ('a keypoint', (0.3, 0.4, 2), 'left out the keypoints'),
-            ('keypoints', (0.3, 0.4, 2, 0, 0, 0), 'left out the keypoints'),
-            ('two keypoints', (0.3, 0.4, 0.2, 0.5), 'left out the keypoints'),
-            ('three keypoints', (0.4, 0.25, 0.2, 0.6, 0.42, 0.6), 'left out the key'),
+            ('a keypoint', (0.3, 0.4, 2), 'ignored the keypoints'),
+            ('keypoints', (0.3, 0.4, 2, 0, 0, 0), 'ignored the keypoints'),
+            ('two keypoints', (0.3, 0.4, 0.2, 0.5), 'ignored the keypoints'),
+            ('three keypoints', (0.4, 0.25, 0.2, 0.6, 0.42, 0.6), 'ignored the key'),
         )
     },
     'yolo, outlines with confidences': Case(
@@ -544,14 +544,14 @@ DETECTION = {
             'test.csv': table('Width,Height,Path', '64,48,test/t{i}.jpg'),
             'sample_submission.csv': table('Path,Roi.X1', 'test/t{i}.jpg,0'),
         },
-        notes=('left out 10 photos without annotations',),
+        notes=('ignored 10 photos without annotations',),
     ),
     'table, no header': Case(
         {'{i}.jpg': photo, 'a.csv': table('', '/a/{i}.jpg,8,9,30,31,{name}')}
     ),
     'via, a project': Case(
         {**IN_IMAGES, 'via.json': {'_via_img_metadata': via(), '_via_settings': {}}},
-        notes=('left out 10 shapes: point',),
+        notes=('ignored 10 shapes: point',),
         masks=True,
     ),
     'via, exported, by split': Case(
@@ -560,7 +560,7 @@ DETECTION = {
             'train/via_region_data.json': via(range(8), 'rect'),
             'val/via_region_data.json': via(range(8, 10), 'rect'),
         },
-        notes=('left out 10 shapes: point',),
+        notes=('ignored 10 shapes: point',),
     ),
     'via, a table': Case({'{i}.jpg': photo, 'via.csv': via_table()}),
     'labels of a table that was made from voc files': Case(
@@ -614,7 +614,7 @@ DETECTION = {
         {'0.jpg': photo(0), '1.jpg': photo(1), 'a.json': coco(range(2))},
         photos=(1, 1, 1),
         classes=['blue'],
-        notes=('left out classes that no photo for training has: red',),
+        notes=('ignored classes that no photo for training has: red',),
     ),
     'one photo': Case({'0.jpg': photo(0), 'a.json': coco([0])}, error='too few photos'),
     'two photos of one name, by the path': Case(
@@ -623,7 +623,7 @@ DETECTION = {
             'more/{i}.jpg': photo,
             'a.json': coco(file_name='images/{i}.jpg'),
         },
-        notes=('left out 10 photos without annotations',),
+        notes=('ignored 10 photos without annotations',),
     ),
     'two photos of one name': Case(
         {'a/{i}.jpg': photo, 'b/{i}.jpg': photo, 'a.json': coco()},
@@ -861,8 +861,8 @@ def test_repeated_objects_and_boxes_outside(tmp_path):
     content['annotations'][9]['bbox'] = [8, 9, 0, 22]
     data = read(grow(tmp_path, {**IN_IMAGES, 'a.json': content}), 'det')
     notes = [str(note) for note in data.notes]
-    assert any('left out 3 objects that are there twice' in x for x in notes)
-    assert any('left out 2 boxes of less than a pixel' in x for x in notes)
+    assert any('ignored 3 duplicate objects' in x for x in notes)
+    assert any('ignored 2 boxes of less than a pixel' in x for x in notes)
     assert sum(len(x.objects) for x in photos_of(data)) == 8
     rows = {name: values for name, *values in data.overview()}
     assert sum(map(int, rows['without objects'][:2])) == 2
@@ -1033,7 +1033,7 @@ SEGMENTATION = {
             'SegmentationObject/x_{i}.png': label_map(0, 1),
         },
         classes=['class 0', 'class 255'],
-        notes=('only 0 and 255', 'left out 10 label maps of objects or colors'),
+        notes=('only 0 and 255', 'ignored 10 label maps of objects or colors'),
     ),
     **{
         f'{image}, {mask}': Case(
@@ -1077,7 +1077,7 @@ SEGMENTATION = {
         },
         classes=GROUND,
         options=dict(masks='annotations'),
-        notes=('left out 10 photos without annotations',),
+        notes=('ignored 10 photos without annotations',),
     ),
     "ids, by datumaro's table": Case(
         {**GRAY_IDS, 'dataset_meta.json': dict(label_map={'0': 'sky', '1': 'road'})},
@@ -1125,7 +1125,7 @@ SEGMENTATION = {
             'gt/{i}_gtFine_color.png': color_map((9, 0, 200), (128, 64, 0)),
         },
         classes=GROUND,
-        notes=('left out 20 label maps of objects or colors',),
+        notes=('ignored 20 label maps of objects or colors',),
     ),
     'several label maps of a photo': Case(
         {**GRAY_IDS, 'masks/{i}_left.png': label_map(0, 1)},
@@ -1139,7 +1139,7 @@ SEGMENTATION = {
             'screw/ground_truth/scratch/{i}_mask.png': label_map(0, 255, 0),
         },
         classes=['class 0', 'class 255'],
-        notes=('only 0 and 255', 'left out 20 photos without annotations'),
+        notes=('only 0 and 255', 'ignored 20 photos without annotations'),
     ),
     'names that do not fit': Case(
         {'images/p{i}.jpg': photo, 'masks/{i}.png': label_map(0, 1)},
@@ -1148,7 +1148,7 @@ SEGMENTATION = {
     'depths of the same names': Case(
         {**GRAY_IDS, 'depth/{i}.jpg': photo},
         classes=GROUND,
-        notes=('left out 10 photos without annotations',),
+        notes=('ignored 10 photos without annotations',),
     ),
     'depths beside another folder': Case(
         {'left/{i}.jpg': photo, 'depth/{i}.jpg': photo, **MASKS}, error='several photos'
@@ -1156,12 +1156,12 @@ SEGMENTATION = {
     'outlines of labelme': Case(
         {'{i}.jpg': photo, '{i}.json': labelme},
         classes=['background', *BOTH],
-        notes=(DRAWN, 'left out 10 shapes: point'),
+        notes=(DRAWN, 'ignored 10 shapes: point'),
     ),
     'outlines of cvat': Case(
         {**IN_IMAGES, 'annotations.xml': cvat()},
         classes=['background', *BOTH],
-        notes=(DRAWN, 'left out 10 shapes: polyline'),
+        notes=(DRAWN, 'ignored 10 shapes: polyline'),
     ),
     'outlines of yolo': Case(
         {**YOLO, **NAMED}, classes=['background', *BOTH], notes=(DRAWN,)
@@ -1391,7 +1391,7 @@ SEGMENTATION = {
     'maps that can not be read': Case(
         {'{split}/{i}.png': photo, '{split}annot/{i}.png': label_map(0, 1)}
         | {f'valannot/{i}.png': b'' for i in (8, 9)},
-        error='left out 2 label maps that can not be read',
+        error='ignored 2 label maps that can not be read',
     ),
 }
 
@@ -1715,11 +1715,11 @@ CLASSES = {
     'splits in the folders of classes': Case({'{name}/{split}/{i}.jpg': photo}),
     'label maps in the folders of classes': Case(
         {'{name}/images/{i}.png': photo, '{name}/masks/{i}.png': label_map(0, 1)},
-        notes=('left out 10 label maps of photos, such as',),
+        notes=('ignored 10 label maps of photos, such as',),
     ),
     'label maps beside photos': Case(
         {'{name}/a ({i}).png': photo, '{name}/a ({i})_mask.png': label_map(0, 1)},
-        notes=('left out 10 label maps of photos, such as',),
+        notes=('ignored 10 label maps of photos, such as',),
     ),
     'objects and defects of MVTec AD': Case(
         {
@@ -1729,7 +1729,7 @@ CLASSES = {
         },
         photos=(10, 10, 10),
         notes=(
-            'left out 10 label maps of photos',
+            'ignored 10 label maps of photos',
             'folders such as blue, not those in it, such as cut',
             'no validation photos: the test photos are used for validation',
             'is of MVTec, and is not read',
@@ -1749,7 +1749,7 @@ CLASSES = {
             'test.csv': table('image,age', 't{i}.jpg,4{i}'),
             'sample_submission.csv': table('image,target', 't{i}.jpg,red'),
         },
-        notes=('left out 10 photos without annotations',),
+        notes=('ignored 10 photos without annotations',),
     ),
     'tables of kaggle, the column as an option': Case(
         {
@@ -1759,7 +1759,7 @@ CLASSES = {
             'test.csv': table('image,age', 't{i}.jpg,4'),
         },
         options=dict(column='breed'),
-        notes=('left out 10 photos without annotations',),
+        notes=('ignored 10 photos without annotations',),
     ),
     'numbers, and a table of their names': Case(
         {
@@ -1791,7 +1791,7 @@ CLASSES = {
     'classes in the names of photos, by an option': Case(
         NAMED_PHOTOS,
         options=dict(classes=BOTH),
-        notes=('left out 10 photos without annotations',),
+        notes=('ignored 10 photos without annotations',),
     ),
     'classes at the end of names, by an option': Case(
         {'{split}/a{i}-{name}.jpg': photo}, options=dict(classes=BOTH)
@@ -1826,18 +1826,18 @@ CLASSES = {
     ),
     'label maps beside class folders': Case(
         {'RGB/{name}/{i}.png': photo, 'Depth/{name}/{i}.png': label_map(0, 1)},
-        notes=('left out 10 label maps of photos',),
+        notes=('ignored 10 label maps of photos',),
     ),
     'label maps beside folders of photos': Case(
         {'images/{name}/{i}.png': photo, 'masks/{name}/{i}.png': label_map(0, 1)},
-        notes=('left out 10 label maps of photos',),
+        notes=('ignored 10 label maps of photos',),
     ),
     'defects of MVTec AD': Case(
         {
             'screw/all/{name}/{i}.png': photo,
             'screw/ground_truth/{name}/{i}_mask.png': label_map(0, 255, 0),
         },
-        notes=('left out 10 label maps of photos', 'is of MVTec, and is not read'),
+        notes=('ignored 10 label maps of photos', 'is of MVTec, and is not read'),
     ),
     'classes that are called after masks': Case(
         {'mask/{i}.png': photo, 'no_mask/{i}.png': lambda i: photo(i + 10)},
@@ -1881,8 +1881,8 @@ def test_photos_are_those_that_opencv_reads(tmp_path, monkeypatch):
     assert all(x == cv2.imread(f'{path}').shape[1::-1] for path, x in sizes.items())
     assert {*sizes.values()} == {(64, 48), (48, 64)}
     notes = '\n'.join(map(str, data.notes))
-    assert 'left out 1 photos that OpenCV does not' in notes
-    assert 'left out 1 .heic files' in notes
+    assert 'ignored 1 photos that OpenCV does not' in notes
+    assert 'ignored 1 .heic files' in notes
 
 
 def jpeg(**options):

@@ -87,7 +87,7 @@ def test_pipes_are_no_files(tmp_path, name):
 def test_links_that_lead_to_no_file(tmp_path):
     grow(tmp_path, {**IN_IMAGES, 'a.json': coco()})
     (tmp_path / 'images/x.jpg').symlink_to(tmp_path / 'nowhere.jpg')
-    assert 'left out 1 links that lead to no file' in notes_of(read(tmp_path))
+    assert 'ignored 1 links that lead to no file' in notes_of(read(tmp_path))
     grow(tmp_path / 'b', {'a.json': coco()})
     (tmp_path / 'b/0.jpg').symlink_to(tmp_path / 'nowhere.jpg')
     with pytest.raises(ValueError, match='photos with annotations are missing'):
@@ -112,7 +112,7 @@ def test_outlines_that_can_not_be_drawn(tmp_path, kind, task):
     content['annotations'][3]['segmentation'] = WRONG[kind]
     grow(tmp_path, {**IN_IMAGES, 'a.json': content}, range(20))
     data = read(tmp_path, task)
-    text = f'1 of 20 outlines can not be drawn, and are left out: .*{kind}.*3.jpg'
+    text = f'1 of 20 outlines can not be drawn, and are ignored: .*{kind}.*3.jpg'
     assert re.search(text, notes_of(data))
     (item,) = objects_of(data)['3']
     assert item.bbox == pytest.approx(BOX) and item.area == pytest.approx(484)
@@ -126,7 +126,7 @@ def test_outlines_that_can_not_be_drawn(tmp_path, kind, task):
 
 
 def test_boxes_of_outlines_that_can_not_be_drawn(tmp_path):
-    """An object that has nothing else is left out."""
+    """An object that has nothing else is ignored."""
     content = coco(range(20), **OUTLINE)
     content['annotations'][3].update(bbox=None, segmentation=WRONG[FAR])
     grow(tmp_path, {**IN_IMAGES, 'a.json': content}, range(20))
@@ -157,7 +157,7 @@ def test_two_outlines_of_one_box(tmp_path):
     data = read(tmp_path)
     outlines = [item.outline.polygons[0] for item in objects_of(data)['0']]
     assert sorted(outlines) == sorted(map(tuple, halves))
-    assert 'left out 3 objects that are there twice' in notes_of(data)
+    assert 'ignored 3 duplicate objects' in notes_of(data)
 
 
 def test_masks_that_are_no_pictures(tmp_path):
@@ -170,7 +170,7 @@ def test_masks_that_are_no_pictures(tmp_path):
         return content
 
     data = read(grow(tmp_path, {'{i}.jpg': photo, '{i}.json': shapes}))
-    assert 'left out 1 annotation files that are damaged' in notes_of(data)
+    assert 'ignored 1 annotation files that are damaged' in notes_of(data)
     assert 'a mask is no picture' in notes_of(data) and len(objects_of(data)) == 9
 
 

@@ -85,7 +85,7 @@ def test_photos_are_assigned(tmp_path):
 
     names, notes = assign(('a', 'train'), ('b', 'val'), ('c', 'test'), ('d', None))
     assert names == dict(train=['a'], val=['b'], test=['c'])
-    assert notes.startswith('left out 1 photos in no split') and notes.endswith('/d')
+    assert notes.startswith('ignored 1 photos in no split') and notes.endswith('/d')
     names, notes = assign(('a', 'train'), ('c', 'test'))
     assert names == dict(train=['a'], val=['c'], test=['c'])
     assert notes == 'no validation photos: the test photos are used for validation'
@@ -228,13 +228,13 @@ def test_classes_that_are_chosen(tmp_path):
     parts = dict(train=of_classes(tmp_path, *'abb'), val=of_classes(tmp_path, 'c'))
     parts['test'] = []
     classes, (note,) = checks.choose_classes(parts, None, 'cls')
-    untrained = 'left out classes that no photo for training has: c'
+    untrained = 'ignored classes that no photo for training has: c'
     assert classes == ['a', 'b'] and str(note) == untrained
     classes, notes = checks.choose_classes(parts, ['b', 'a'], 'cls')
     assert classes == ['b', 'a'] and list(map(str, notes)) == [untrained]
     classes, notes = checks.choose_classes(parts, ['b'], 'cls')
     assert classes == ['b']
-    assert list(map(str, notes)) == ['left out other classes: a', untrained]
+    assert list(map(str, notes)) == ['ignored other classes: a', untrained]
     for wanted in (['a', 'x'], ['c']):
         with pytest.raises(ValueError, match='no photo for training has'):
             checks.choose_classes(parts, wanted, 'cls')

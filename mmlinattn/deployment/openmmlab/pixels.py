@@ -80,7 +80,7 @@ class Preparation(nn.Module):
         self.value = preprocessor.get('pad_value', preprocessor.get('pad_val', 0))
 
     def forward(self, image: Tensor) -> Photo:
-        """An image (H, W, 3), RGB, uint8."""
+        """Return an image (H, W, 3), RGB, uint8."""
         image = image.int()
         original = size_of(image)
         for name, step in self.steps:
@@ -103,7 +103,8 @@ class Preparation(nn.Module):
 
 
 def size_of(image: Tensor) -> Tensor:
-    """Height and width of an image (H, W, 3), as a tensor that a trace records."""
+    """Return height and width of an image (H, W, 3), as a tensor that a trace
+    records."""
     return torch._shape_as_tensor(image)[:2]
 
 
@@ -126,7 +127,7 @@ def _method(step: dict) -> tuple[str, str]:
 
 
 def _new_size(image: Tensor, name: str, step: dict) -> Tensor:
-    """Height and width after a step, as mmcv and mmpretrain round them."""
+    """Return height and width after a step, as mmcv and mmpretrain round them."""
     size = size_of(image).double()
     scale: Any = step['scale']
     if name == 'ResizeEdge':
@@ -170,7 +171,7 @@ def _drop(x: Tensor, bits: int) -> Tensor:
 
 
 def _taps(old: Tensor, new: Tensor, scale: Tensor) -> tuple[Tensor, ...]:
-    """The two old entries of each new one, and their weights of 2048."""
+    """Return the two old entries of each new one, and their weights of 2048."""
     places = ((steps(new).double() + 0.5) * scale - 0.5).float()
     low = places.floor()
     part = places - low
@@ -208,7 +209,7 @@ def _weights(
     kernel: Callable[[Tensor], Tensor],
     axis: int,
 ) -> Tensor:
-    """Weights in units of 2^-22, in float64, with the old entries along an axis.
+    """Return weights in units of 2^-22, in float64, with the old entries along an axis.
 
     They need no transposition: ONNX Runtime can't fuse it into a product in float64.
     """

@@ -29,8 +29,8 @@ class _Part(NamedTuple):
     options: dict[str, Any] = {}
 
     def predicts_like(self, part: Any) -> bool:
-        """True if the class of a part has these methods of the owner, and its options
-        are these: a qualified name says which class defines a method."""
+        """Return True if the class of a part has these methods of the owner, and its
+        options are these: a qualified name says which class defines a method."""
         for name in self.methods:
             method = getattr(type(part), name, None)
             if getattr(method, '__qualname__', '') != f'{self.owner}.{name}':
@@ -40,13 +40,13 @@ class _Part(NamedTuple):
         )
 
     def describe(self) -> str:
-        """The owner and the options."""
+        """Return the owner and the options."""
         options = [f'{name}={value}' for name, value in self.options.items()]
         return ', '.join([self.owner, *options])
 
 
 def check_suppression(test_cfg: dict) -> None:
-    """Refuses, by a ValueError, suppression of boxes by other means than their IoU."""
+    """Refuse, by a ValueError, suppression of boxes by other means than their IoU."""
     for cfg in (test_cfg, test_cfg.get('rpn') or {}, test_cfg.get('rcnn') or {}):
         options = dict(cfg.get('nms') or {})
         if options.pop('type', 'nms') != 'nms' or set(options) - {'iou_threshold'}:
@@ -167,7 +167,7 @@ class WholeModel(ExportedModel):
         return axes
 
     def named_outputs(self, image: Tensor) -> Iterator[tuple[str, Tensor]]:
-        """Names and values of the outputs for an image (H, W, 3), RGB, uint8."""
+        """Yield names and values of the outputs for an image (H, W, 3), RGB, uint8."""
         model: Any = self.model
         photo = self.prepare(image)
         if hasattr(model, 'decode_head'):
@@ -201,7 +201,7 @@ class Boxes(NamedTuple):
 def dense(
     head: Any, maps: Any, bounds: Tensor, cfg: Any, factors: Optional[Tensor] = None
 ) -> Boxes:
-    """Boxes of a head with anchors and deltas.
+    """Return boxes of a head with anchors and deltas.
 
     Its outputs have for each level logits (1, A * K, H, W), deltas (1, A * 4, H, W)
     and, from some heads, logits of quality (1, A, H, W). ``bounds`` are the largest x,
@@ -243,7 +243,7 @@ def dense(
 
 
 def two_stages(model: Any, maps: Sequence[Tensor], photo: Photo) -> Boxes:
-    """Boxes of Faster R-CNN, and masks of Mask R-CNN."""
+    """Return boxes of Faster R-CNN, and masks of Mask R-CNN."""
     rpn, roi, cfg = model.rpn_head, model.roi_head, model.test_cfg
     proposed = dense(rpn, rpn(maps), photo.bounds, cfg.rpn).boxes
     head = roi.bbox_head
@@ -264,7 +264,8 @@ def two_stages(model: Any, maps: Sequence[Tensor], photo: Photo) -> Boxes:
 
 
 def decode(coder: Any, priors: Tensor, deltas: Tensor, bounds: Tensor) -> Tensor:
-    """Boxes (N, 4) from anchors and deltas (N, 4), like mmdet's DeltaXYWHBBoxCoder."""
+    """Return boxes (N, 4) from anchors and deltas (N, 4), like mmdet's
+    DeltaXYWHBBoxCoder."""
     deltas = deltas * deltas.new_tensor(coder.stds) + deltas.new_tensor(coder.means)
     sides = priors[:, 2:] - priors[:, :2]
     centers = (priors[:, :2] + priors[:, 2:]) * 0.5 + sides * deltas[:, :2]
@@ -275,7 +276,8 @@ def decode(coder: Any, priors: Tensor, deltas: Tensor, bounds: Tensor) -> Tensor
 
 
 def suppress(boxes: Tensor, scores: Tensor, labels: Tensor, cfg: Any) -> Boxes:
-    """The best boxes (N, 4), without those that a better one of their label covers.
+    """Return the best boxes (N, 4), without those that a better one of their label
+    covers.
 
     Boxes of different labels are moved apart, so that one call of ONNX's operator
     serves all labels.
@@ -287,7 +289,7 @@ def suppress(boxes: Tensor, scores: Tensor, labels: Tensor, cfg: Any) -> Boxes:
 
 
 def extract(extractor: Any, maps: Sequence[Tensor], boxes: Tensor) -> Tensor:
-    """Crops (N, C, h, w) of boxes (N, 4), each from the level that fits its size."""
+    """Crop (N, C, h, w) of boxes (N, 4), each from the level that fits its size."""
     rois = torch.cat([0 * boxes[:, :1], boxes], 1)  # all of image 0
     layers = extractor.roi_layers
     levels = extractor.map_roi_levels(rois, len(layers))
@@ -300,7 +302,8 @@ def extract(extractor: Any, maps: Sequence[Tensor], boxes: Tensor) -> Tensor:
 
 
 def segment(model: Any, photo: Photo) -> Tensor:
-    """The label map (H, W) of a segmentor, like mmseg's whole and slide inference."""
+    """Return the label map (H, W) of a segmentor, like mmseg's whole and slide
+    inference."""
     if model.test_cfg.mode == 'slide':
         logits = slide(model, photo.pixels)
     else:
@@ -318,7 +321,7 @@ def logits_of(model: Any, pixels: Tensor) -> Tensor:
 
 
 def features(model: Any, photo: Photo) -> Sequence[Tensor]:
-    """The maps that the heads read.
+    """Return the maps that the heads read.
 
     A trace does not read pixels, so a backbone of ours with ``mask_padding`` gets the
     photo before padding, and its maps are padded after it.
@@ -346,7 +349,7 @@ def _decode(model: Any, maps: Sequence[Tensor], pixels: Tensor) -> Tensor:
 
 
 def slide(model: Any, pixels: Tensor) -> Tensor:
-    """The mean of logits (1, K, H, W) over windows, which run as one batch."""
+    """Return the mean of logits (1, K, H, W) over windows, which run as one batch."""
     sides, windows = torch._shape_as_tensor(pixels)[2:], pixels[0]
     shape: list[Any] = []
     sums = []
@@ -379,17 +382,17 @@ def _resize(model: Any, logits: Tensor, size: Tensor) -> Tensor:
 
 
 def _rows(maps: Tensor, channels: int) -> Tensor:
-    """Maps (1, A * C, H, W) as rows (H * W * A, C), one for each anchor."""
+    """Return maps (1, A * C, H, W) as rows (H * W * A, C), one for each anchor."""
     return maps[0].permute(1, 2, 0).reshape(-1, channels)
 
 
 def _places(is_true: Tensor) -> Tensor:
-    """Indices where a vector is true; TensorRT's operator takes float32 only."""
+    """Return indices where a vector is true; TensorRT's operator takes float32 only."""
     return is_true.float().nonzero()[:, 0]
 
 
 def _split(index: Tensor, num_classes: int) -> tuple[Tensor, Tensor]:
-    """Rows and columns of indices into a flattened matrix (-1, K)."""
+    """Return rows and columns of indices into a flattened matrix (-1, K)."""
     row = torch.div(index, num_classes, rounding_mode='trunc')
     return row, index - row * num_classes
 

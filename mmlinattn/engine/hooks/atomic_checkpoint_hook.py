@@ -26,18 +26,18 @@ class WholeFileBackend(LocalBackend):
     outdated: ClassVar[set] = set()
 
     def put(self, obj: Any, filepath: str) -> None:
-        """Writes bytes to a file."""
+        """Write bytes to a file."""
         with whole_file(filepath) as draft:
             draft.write_bytes(obj)
         self.outdated.discard(str(filepath))
 
     def remove(self, filepath: str) -> None:
-        """Marks a file as outdated."""
+        """Mark a file as outdated."""
         self.outdated.add(str(filepath))
 
     @classmethod
     def remove_outdated(cls) -> None:
-        """Removes the marked files."""
+        """Remove the marked files."""
         while cls.outdated:
             Path(cls.outdated.pop()).unlink(missing_ok=True)
 
@@ -98,7 +98,7 @@ class AtomicCheckpointHook(CheckpointHook):
         self._before_val: Any = None
 
     def before_train(self, runner: Any) -> None:
-        """Selects the backend that writes files, and removes drafts."""
+        """Select the backend that writes files, and remove drafts."""
         super().before_train(runner)
         if self.file_client_args is None and type(self.file_backend) is LocalBackend:
             self.backend_args = dict(backend=BACKEND)
@@ -109,7 +109,7 @@ class AtomicCheckpointHook(CheckpointHook):
                     draft.unlink(missing_ok=True)
 
     def after_load_checkpoint(self, runner: Any, checkpoint: dict) -> None:
-        """Keeps the random state of a checkpoint to resume from."""
+        """Keep the random state of a checkpoint to resume from."""
         if not runner._resume:
             return
         states = checkpoint.get(KEY)
@@ -122,7 +122,7 @@ class AtomicCheckpointHook(CheckpointHook):
         )
 
     def before_train_epoch(self, runner: Any) -> None:
-        """Restores the random state."""
+        """Restore the random state."""
         if self._loaded is None:
             return
         loop = runner.train_loop
@@ -135,21 +135,21 @@ class AtomicCheckpointHook(CheckpointHook):
         self._loaded = None
 
     def before_val(self, runner: Any) -> None:
-        """Stores the random state."""
+        """Store the random state."""
         self._before_val = get_random_state()
 
     def after_val(self, runner: Any) -> None:
-        """Restores the random state from before the validation."""
+        """Restore the random state from before the validation."""
         set_random_state(self._before_val)
 
     def after_val_epoch(self, runner: Any, metrics: Any) -> None:
-        """Saves the best checkpoint, with the random state before the validation."""
+        """Save the best checkpoint, with the random state before the validation."""
         if self._before_val is not None:
             set_random_state(self._before_val)
         super().after_val_epoch(runner, metrics)
 
     def before_save_checkpoint(self, runner: Any, checkpoint: dict) -> None:
-        """Adds the random states to a checkpoint."""
+        """Add the random states to a checkpoint."""
         checkpoint[KEY] = self._saved
 
     def _save_best_checkpoint(self, runner: Any, metrics: Any) -> None:

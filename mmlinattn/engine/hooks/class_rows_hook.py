@@ -52,18 +52,19 @@ class ClassRowsHook(Hook):
             self.line = describe(ours, theirs, rows.classes)
 
     def before_train(self, runner: Any) -> None:
-        """Logs which classes were carried over, where the screen shows it."""
+        """Log which classes were carried over, where the screen shows it."""
         if self.line:
             runner.logger.info(self.line)
 
     def known_classes(self) -> tuple[str, ...]:
-        """The classes of the data set that was named."""
+        """Return the classes of the data set that was named."""
         kind = DATASETS.get(self.data_set) if self.data_set else None
         return classes_of(getattr(kind, 'METAINFO', None))
 
 
 def classes_in(checkpoint: dict) -> tuple[str, ...]:
-    """The classes that a checkpoint names: MMEngine's, or those of versions before."""
+    """Return the classes that a checkpoint names: MMEngine's, or those of versions
+    before."""
     meta = checkpoint.get('meta')
     if not isinstance(meta, dict):
         return ()
@@ -74,7 +75,8 @@ def classes_in(checkpoint: dict) -> tuple[str, ...]:
 
 
 def classes_of(meta: Any) -> tuple[str, ...]:
-    """The names of classes among what is known of data, none if there are none."""
+    """Return the names of classes among what is known of data, none if there are
+    none."""
     if not isinstance(meta, dict):
         return ()
     classes = meta.get('classes') or meta.get('CLASSES') or ()
@@ -85,7 +87,7 @@ def classes_of(meta: Any) -> tuple[str, ...]:
 def describe(
     ours: Sequence[str], theirs: Sequence[str], classes: dict[int, int]
 ) -> str:
-    """Which classes were carried over, in a line."""
+    """Return which classes were carried over, in a line."""
     carried = [
         ours[i] if ours[i] == theirs[j] else f'{ours[i]} ({theirs[j]} there)'
         for i, j in classes.items()

@@ -49,7 +49,7 @@ class DivergenceHook(Hook):
         self.known: set[str] = set()
 
     def before_train(self, runner: Any) -> None:
-        """Finds weights that are not finite from the beginning."""
+        """Find weights that are not finite from the beginning."""
         self.known = {
             name for name, tensor in weights_of(runner.model) if not is_finite(tensor)
         }
@@ -58,7 +58,7 @@ class DivergenceHook(Hook):
     def after_train_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Any = None
     ) -> None:
-        """Reads the loss, and the weights before a checkpoint by iterations."""
+        """Read the loss, and the weights before a checkpoint by iterations."""
         loss = outputs.get('loss') if isinstance(outputs, dict) else None
         if isinstance(loss, (int, float)) or (
             isinstance(loss, Tensor) and loss.numel() == 1
@@ -73,7 +73,7 @@ class DivergenceHook(Hook):
             self.check_weights(runner)
 
     def read(self, runner: Any, loss: float) -> None:
-        """Reads the loss of an iteration."""
+        """Read the loss of an iteration."""
         if math.isfinite(loss):
             self.last, self.since, self.count = loss, None, 0
             return
@@ -86,21 +86,21 @@ class DivergenceHook(Hook):
             raise self.error(runner, f'{LIMIT} losses in a row are not finite')
 
     def after_train_epoch(self, runner: Any) -> None:
-        """Reads the weights before a checkpoint by epochs."""
+        """Read the weights before a checkpoint by epochs."""
         self.check_weights(runner)
 
     def before_val(self, runner: Any) -> None:
-        """Reads the weights before a validation."""
+        """Read the weights before a validation."""
         if self.since is not None:
             self.check_weights(runner)
 
     def before_save_checkpoint(self, runner: Any, checkpoint: dict) -> None:
-        """Reads the weights, and notes that there is a checkpoint."""
+        """Read the weights, and note that there is a checkpoint."""
         self.check_weights(runner)
         self.saved = True
 
     def check_weights(self, runner: Any) -> None:
-        """Raises an error for weights that are not finite."""
+        """Raise an error for weights that are not finite."""
         weights = dict(weights_of(runner.model))
         lost = [name for name, tensor in weights.items() if not is_finite(tensor)]
         if not self.known.issuperset(lost):
@@ -110,8 +110,9 @@ class DivergenceHook(Hook):
     def error(
         self, runner: Any, what: str, iteration: Optional[int] = None
     ) -> DivergenceError:
-        """The error, with the last checkpoint and with what helps. The iteration is
-        that of the first loss that is not finite, or ``iteration``, or the last one."""
+        """Return the error, with the last checkpoint and with what helps. The iteration
+        is that of the first loss that is not finite, or ``iteration``, or the last
+        one."""
         place = f'in iteration {iteration or runner.iter}'
         if self.since is not None:
             place = f'since iteration {self.since}'
@@ -127,7 +128,7 @@ class DivergenceHook(Hook):
 
     @contextmanager
     def watch(self, runner: Any) -> Iterator[None]:
-        """Turns errors inside of models and losses that NaN has caused into a
+        """Turn errors inside of models and losses that NaN has caused into a
         :class:`DivergenceError`: matchers and solvers of equations refuse it. Errors of
         data sets and hooks stay as they are."""
         try:
@@ -142,15 +143,16 @@ class DivergenceHook(Hook):
             raise self.error(runner, what, runner.iter + 1) from error
 
     def is_of_nan(self, error: Exception, model: nn.Module) -> bool:
-        """Whether NaN has caused an error: it comes from inside of a model that is
-        broken, or from a solver of equations there."""
+        """Return whether NaN has caused an error: it comes from inside of a model that
+        is broken, or from a solver of equations there."""
         if isinstance(error, DivergenceError) or not passes_through(error, model):
             return False
         return self.is_broken(model) or isinstance(error, LinAlgError)
 
     def is_broken(self, model: nn.Module) -> bool:
-        """Whether the last loss is not finite, or weights are not, or are so large that
-        a step has made them so. Statistics of norms are as large as pixels are."""
+        """Return whether the last loss is not finite, or weights are not, or are so
+        large that a step has made them so. Statistics of norms are as large as pixels
+        are."""
         if self.since is not None:
             return True
         parameters = {name for name, _ in model.named_parameters()}
@@ -163,7 +165,7 @@ class DivergenceHook(Hook):
 
 
 def passes_through(error: BaseException, model: nn.Module) -> bool:
-    """Whether an error was raised inside of a model, its losses included."""
+    """Return whether an error was raised inside of a model, its losses included."""
     modules = {id(module) for module in model.modules()}
     return any(
         id(frame.f_locals.get('self')) in modules
@@ -172,7 +174,7 @@ def passes_through(error: BaseException, model: nn.Module) -> bool:
 
 
 def weights_of(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Parameters of a model, and running statistics of its norms."""
+    """Yield parameters of a model, and running statistics of its norms."""
     yield from model.named_parameters()
     for name, buffer in model.named_buffers():
         if name.endswith(('running_mean', 'running_var')):
@@ -180,7 +182,7 @@ def weights_of(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
 
 
 def is_finite(x: Tensor, most: float = math.inf) -> bool:
-    """True if all values are finite, and not above ``most``."""
+    """Return True if all values are finite, and not above ``most``."""
     if not x.is_floating_point() or not x.numel():
         return True
     largest = x.detach().abs().max().item()
@@ -188,7 +190,7 @@ def is_finite(x: Tensor, most: float = math.inf) -> bool:
 
 
 def advice(cfg: Any, path: Optional[str]) -> str:
-    """What to set in a config against divergence, and how to begin anew."""
+    """Return what to set in a config against divergence, and how to begin anew."""
     wrapper = cfg.get('optim_wrapper')
     wrapper = wrapper if isinstance(wrapper, dict) else {}
     rate = (wrapper.get('optimizer') or {}).get('lr')

@@ -51,7 +51,7 @@ class MESAHook(Hook):
         self.handles: tuple = ()
 
     def before_train(self, runner: Any) -> None:
-        """Finds the averaged model, and watches the model and its head."""
+        """Find the averaged model, and watches the model and its head."""
         ema = next((hook for hook in runner.hooks if isinstance(hook, EMAHook)), None)
         if ema is None:
             raise ValueError(
@@ -76,7 +76,7 @@ class MESAHook(Hook):
     def before_train_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None
     ) -> None:
-        """Switches the loss on or off for the step."""
+        """Switch the loss on or off for the step."""
         loop = runner.train_loop
         if isinstance(loop, IterBasedTrainLoop):
             self.active = loop.iter >= int(self.begin * loop.max_iters)
@@ -86,11 +86,11 @@ class MESAHook(Hook):
     def after_train_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Any = None
     ) -> None:
-        """Switches the loss off for validation."""
+        """Switch the loss off for validation."""
         self.active = False
 
     def after_train(self, runner: Any) -> None:
-        """Removes the hooks from the model."""
+        """Remove the hooks from the model."""
         for handle in self.handles:
             handle.remove()
 

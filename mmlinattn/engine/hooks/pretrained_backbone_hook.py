@@ -44,7 +44,7 @@ class PretrainedBackboneHook(Hook):
         self.comparison: Optional[Comparison] = None
 
     def before_run(self, runner: Any) -> None:
-        """Sets ``init_cfg`` of the backbone, before weights are initialized."""
+        """Set ``init_cfg`` of the backbone, before weights are initialized."""
         # only training builds the optimizer
         if not isinstance(runner.optim_wrapper, OptimWrapper):
             return
@@ -67,7 +67,7 @@ class PretrainedBackboneHook(Hook):
             )
 
     def set_init_cfg(self, model: nn.Module, pretrained: str) -> None:
-        """Names the weights in ``init_cfg`` of the backbones, with which MMEngine
+        """Name the weights in ``init_cfg`` of the backbones, with which MMEngine
         initializes a model: it calls them without arguments, so that what was compared
         before, and the modules of the head, are entries of it too."""
         # copies of the model share a function, and so no weights
@@ -93,7 +93,7 @@ class PretrainedBackboneHook(Hook):
 
 
 def backbones_of(model: nn.Module) -> list[Any]:
-    """The backbone of a model, or those of a student and a teacher."""
+    """Return the backbone of a model, or those of a student and a teacher."""
     named = model.named_modules()
     return [module for name, module in named if name.rpartition('.')[2] == 'backbone']
 
@@ -119,7 +119,7 @@ def parts_of(model: nn.Module) -> dict[str, nn.Module]:
 
 
 def other_start(model: nn.Module, load_from: Optional[str]) -> Optional[str]:
-    """The setting that overrides `pretrained` with other weights, or None."""
+    """Return the setting that overrides `pretrained` with other weights, or None."""
     if load_from:
         return 'load_from'
     for module in (*backbones_of(model), model):
@@ -136,7 +136,7 @@ def check_pretrained(
     named: bool = False,
     warn: Callable[[str], object] = lambda text: None,
 ) -> Optional[Comparison]:
-    """Compares the variable ``pretrained`` with the model of a training.
+    """Compare the variable ``pretrained`` with the model of a training.
 
     Other projects' configs also have a variable of this name. It is in use if its value
     is somewhere in ``model``. ``warn`` takes a line on one without an effect in a
@@ -179,8 +179,8 @@ def check_pretrained(
 
 
 def find_hook(cfg: Any) -> Any:
-    """The hook of a config that reads ``pretrained``: a dict with its name or class, or
-    the hook itself; None if there is none."""
+    """Return the hook of a config that reads ``pretrained``: a dict with its name or
+    class, or the hook itself; None if there is none."""
     hooks = list((cfg.get('default_hooks') or {}).values())
     hooks += cfg.get('custom_hooks') or []
     name = PretrainedBackboneHook.__name__

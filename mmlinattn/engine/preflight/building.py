@@ -39,7 +39,7 @@ BESIDE = dict(model=('data_preprocessor',))
 
 @contextmanager
 def error_in(cfg: Config, key: str) -> Iterator[None]:
-    """Builds in a config's scope, without the libraries' prints, and puts a key of the
+    """Build in a config's scope, without the libraries' prints, and put a key of the
     config before their errors, or the likely name of what is misspelled; a fault of
     ours stays as it is."""
     name = cfg.get('default_scope', 'mmengine')  # as a runner's
@@ -60,8 +60,8 @@ def error_in(cfg: Config, key: str) -> Iterator[None]:
 
 
 def build_model(cfg: Config) -> nn.Module:
-    """The model of a config, on the CPU, without its pretrained weights; a ValueError
-    if it can't be built, or its parts do not fit each other."""
+    """Return the model of a config, on the CPU, without its pretrained weights; a
+    ValueError if it can't be built, or its parts do not fit each other."""
     with error_in(cfg, 'model'):
         model = copy.deepcopy(cfg.model)
         if not isinstance(model, nn.Module):
@@ -77,15 +77,15 @@ def build_model(cfg: Config) -> nn.Module:
 
 
 def check_strides(cfg: Config, model: nn.Module, warn: Callable[[str], object]) -> None:
-    """Compares the strides of a detector's maps with the levels of its head: see
+    """Compare the strides of a detector's maps with the levels of its head: see
     :func:`check_levels`."""
     with inner_keys(cfg.model):
         check_levels(core_of(model), lambda text: warn(inner_text(cfg.model, text)))
 
 
 def core_of(model: Any) -> Any:
-    """The detector inside of a model that has no backbone itself, such as the student
-    of one with a teacher, or that of a tracker; otherwise the model."""
+    """Return the detector inside of a model that has no backbone itself, such as the
+    student of one with a teacher, or that of a tracker; otherwise the model."""
     if getattr(model, 'backbone', None) is None and isinstance(model, nn.Module):
         for part in model.children():
             if isinstance(getattr(part, 'backbone', None), nn.Module):
@@ -94,8 +94,8 @@ def core_of(model: Any) -> Any:
 
 
 def predicting_part(model: Any) -> Any:
-    """The model that predicts a photo: of a student and a teacher the one that their
-    options name, the detector of a tracker; otherwise the model."""
+    """Return the model that predicts a photo: of a student and a teacher the one that
+    their options name, the detector of a tracker; otherwise the model."""
     options = getattr(model, 'semi_test_cfg', None)
     if options is None:
         return core_of(model)
@@ -104,8 +104,7 @@ def predicting_part(model: Any) -> Any:
 
 @contextmanager
 def inner_keys(model: Any) -> Iterator[None]:
-    """Puts the key of a detector inside of a model's config into errors on its
-    parts."""
+    """Put the key of a detector inside of a model's config into errors on its parts."""
     try:
         yield
     except ValueError as error:
@@ -113,7 +112,7 @@ def inner_keys(model: Any) -> Iterator[None]:
 
 
 def inner_text(model: Any, text: str) -> str:
-    """A text on a model's parts, with the keys of the detector inside of it."""
+    """Return a text on a model's parts, with the keys of the detector inside of it."""
     if not isinstance(model, dict) or 'backbone' in model:
         return text
     inside = (

@@ -10,7 +10,7 @@ SIDE = 3
 
 
 def check_classifier(model: Any) -> None:
-    """Raises a ValueError for a classifier's head that takes other channels than the
+    """Raise a ValueError for a classifier's head that takes other channels than the
     last map of one of our backbones has, or no maps, behind a neck without weights."""
     backbone: Any = model.backbone
     head: Any = getattr(model, 'head', None)
@@ -40,7 +40,7 @@ def check_classifier(model: Any) -> None:
 
 
 def takes(head: nn.Module, out: Tensor) -> bool:
-    """Whether a head makes one score for each class and image of an output."""
+    """Return whether a head makes one score for each class and image of an output."""
     mode = head.training
     head.eval()  # some of OpenMMLab's modules return nothing
     try:

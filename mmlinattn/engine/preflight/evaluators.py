@@ -12,7 +12,7 @@ from mmengine.config import Config
 def check_files(
     cfg: Config, name: str, parts: list[Any], warn: Callable[[str], object]
 ) -> None:
-    """Compares the file of an evaluator with that of its data set, 'val' or 'test'.
+    """Compare the file of an evaluator with that of its data set, 'val' or 'test'.
 
     Raises:
         ValueError: If the evaluator's has other photos, or others under their numbers:
@@ -30,7 +30,7 @@ def check_files(
 
 
 def metrics_of(evaluator: Any) -> list[Any]:
-    """The configs of an evaluator's metrics."""
+    """Return the configs of an evaluator's metrics."""
     if isinstance(evaluator, dict) and 'metrics' in evaluator:
         evaluator = evaluator['metrics']
     evaluator = evaluator if isinstance(evaluator, (list, tuple)) else [evaluator]
@@ -38,7 +38,8 @@ def metrics_of(evaluator: Any) -> list[Any]:
 
 
 def is_other(path: str, known: str) -> bool:
-    """Whether two paths of files on this machine are those of different files."""
+    """Return whether two paths of files on this machine are those of different
+    files."""
     both = os.path.isfile(path) and os.path.isfile(known)
     return both and not os.path.samefile(path, known)
 
@@ -46,7 +47,7 @@ def is_other(path: str, known: str) -> bool:
 def compare_photos(
     key: str, path: str, name: str, dataset: Any, warn: Callable[[str], object]
 ) -> None:
-    """Compares the photos in an evaluator's file with those of a data set."""
+    """Compare the photos in an evaluator's file with those of a data set."""
     known, own = photos_in(path), photos_of(dataset)
     if known is None or own is None:
         return
@@ -66,7 +67,7 @@ def compare_photos(
 
 
 def photos_in(path: str) -> Optional[dict[Any, str]]:
-    """Names of photos by their numbers in a COCO file; None for another file."""
+    """Return names of photos by their numbers in a COCO file; None for another file."""
     try:
         content = json.loads(Path(path).read_bytes())
     except ValueError:
@@ -78,7 +79,8 @@ def photos_in(path: str) -> Optional[dict[Any, str]]:
 
 
 def photos_of(dataset: Any) -> Optional[dict[Any, str]]:
-    """Names of photos by their numbers in a data set; None if it has no numbers."""
+    """Return names of photos by their numbers in a data set; None if it has no
+    numbers."""
     if not hasattr(dataset, 'get_data_info'):
         return None
     names = {}
@@ -91,12 +93,13 @@ def photos_of(dataset: Any) -> Optional[dict[Any, str]]:
 
 
 def file_name(path: Any) -> str:
-    """The last part of a path, of Windows, too; '' for none."""
+    """Return the last part of a path, of Windows, too; '' for none."""
     return str(path or '').replace('\\', '/').rpartition('/')[2]
 
 
 def same_photo(known: dict[Any, str], own: dict[Any, str], number: Any) -> bool:
-    """Whether a number is of the same photo in two files, as far as they name it."""
+    """Return whether a number is of the same photo in two files, as far as they name
+    it."""
     if number not in known:
         return False
     one, other = known[number], own[number]

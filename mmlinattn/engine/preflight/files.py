@@ -19,7 +19,7 @@ KEYS = dict(LoadImageFromFile='img_path', LoadAnnotations='seg_map_path')
 
 
 def check_photos(key: str, dataset: Any, warn: Callable[[str], object]) -> None:
-    """Looks for the files of a data set's photos and label maps on this machine, of a
+    """Look for the files of a data set's photos and label maps on this machine, of a
     large one for the first ones.
 
     Raises:
@@ -65,7 +65,7 @@ class Look(NamedTuple):
 
 
 def reading_steps(dataset: Any) -> dict[str, Any]:
-    """Steps that read files, by the key that has the path."""
+    """Return steps that read files, by the key that has the path."""
     return {
         KEYS[name]: step
         for name, step in steps_of(dataset)
@@ -75,7 +75,7 @@ def reading_steps(dataset: Any) -> dict[str, Any]:
 
 
 def look_at(dataset: Any, keys: Iterable[str]) -> Look:
-    """Looks for the files that the keys of a data set's entries name, until the time is
+    """Look for the files that the keys of a data set's entries name, until the time is
     over."""
     lost, resized = list[str](), list[str]()
     seen, begin = 0, perf_counter()
@@ -91,7 +91,7 @@ def look_at(dataset: Any, keys: Iterable[str]) -> Look:
 
 
 def read_photos(name: str, dataset: Any, say: Callable[[str], object]) -> None:
-    """Reads every photo of a data set, 'train', 'val' or 'test', as a run reads it.
+    """Read every photo of a data set, 'train', 'val' or 'test', as a run reads it.
     ``say`` takes the number of photos and the seconds.
 
     Raises:
@@ -123,8 +123,8 @@ def read_photos(name: str, dataset: Any, say: Callable[[str], object]) -> None:
 
 
 def steps_of(dataset: Any) -> Iterator[tuple[str, Any]]:
-    """The steps of a data set's pipeline with the names of their classes, and those of
-    the libraries' classes that they inherit from; none of files elsewhere."""
+    """Yield the steps of a data set's pipeline with the names of their classes, and
+    those of the libraries' classes that they inherit from; none of files elsewhere."""
     for step in getattr(getattr(dataset, 'pipeline', None), 'transforms', None) or ():
         if not getattr(step, 'backend_args', None):
             for kind in type(step).__mro__[:-1]:
@@ -132,7 +132,7 @@ def steps_of(dataset: Any) -> Iterator[tuple[str, Any]]:
 
 
 def has_content(path: str) -> bool:
-    """Whether there is a file that is not empty."""
+    """Return whether there is a file that is not empty."""
     try:
         return os.stat(path).st_size > 0
     except OSError:
@@ -140,8 +140,8 @@ def has_content(path: str) -> bool:
 
 
 def other_size(info: dict[str, Any]) -> Optional[str]:
-    """A photo and its size in words, if that is not the one of its annotations, in
-    whatever direction the photo is shown."""
+    """Return a photo and its size in words, if that is not the one of its annotations,
+    in whatever direction the photo is shown."""
     noted = int(info.get('width') or 0), int(info.get('height') or 0)
     if 0 in noted or not isinstance(info.get('img_path'), str):
         return None
@@ -155,5 +155,5 @@ def other_size(info: dict[str, Any]) -> Optional[str]:
 
 
 def is_known(dataset: Any) -> bool:
-    """Whether a data set is one of the libraries'."""
+    """Return whether a data set is one of the libraries'."""
     return type(dataset).__module__.partition('.')[0] in LIBRARIES

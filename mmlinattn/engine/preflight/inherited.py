@@ -14,7 +14,7 @@ NORMS = (nn.LayerNorm, nn.GroupNorm, nn.modules.batchnorm._BatchNorm)
 
 
 def check_inherited(cfg: Config, model: Any, warn: Warn) -> None:
-    """Warns of settings of a training that suit no backbone of ours, or not one that
+    """Warn of settings of a training that suit no backbone of ours, or not one that
     starts from scratch."""
     if not isinstance(getattr(model, 'backbone', None), BaseBackbone):
         return
@@ -39,8 +39,8 @@ def check_inherited(cfg: Config, model: Any, warn: Warn) -> None:
 
 
 def multipliers(model: nn.Module, settings: Any) -> Iterator[tuple[str, Any]]:
-    """Names of the backbone's parameters, and the entry of ``custom_keys`` for each:
-    that of the longest key in the name, as MMEngine chooses it."""
+    """Yield names of the backbone's parameters, and the entry of ``custom_keys`` for
+    each: that of the longest key in the name, as MMEngine chooses it."""
     custom = settings.get('custom_keys') or {}
     order = sorted(sorted(custom), key=len, reverse=True)
     for name, _ in model.named_parameters():
@@ -50,7 +50,7 @@ def multipliers(model: nn.Module, settings: Any) -> Iterator[tuple[str, Any]]:
 
 
 def warn_of_keys(model: nn.Module, settings: Any, warn: Warn) -> None:
-    """Warns of keys for blocks that the backbone has not, if norms of its own have
+    """Warn of keys for blocks that the backbone has not, if norms of its own have
     weight decay though the keys are to prevent it, or if no key matches."""
     custom = settings.get('custom_keys') or {}
     keys = [key for key in custom if key.startswith('backbone.')]
@@ -73,14 +73,14 @@ def warn_of_keys(model: nn.Module, settings: Any, warn: Warn) -> None:
 
 
 def keys_without_parameters(model: nn.Module, keys: list[str]) -> list[str]:
-    """Those of ``custom_keys`` that are in no parameter's name."""
+    """Return those of ``custom_keys`` that are in no parameter's name."""
     names = [name for name, _ in model.named_parameters()]
     return [key for key in keys if not any(key in name for name in names)]
 
 
 def norms_with_decay(model: nn.Module, settings: Any) -> list[str]:
-    """Names of the backbone's weights of norms that ``custom_keys`` leave weight decay;
-    for those without a key, ``norm_decay_mult`` counts."""
+    """Return names of the backbone's weights of norms that ``custom_keys`` leave weight
+    decay; for those without a key, ``norm_decay_mult`` counts."""
     norms = {
         f'{name}.weight'
         for name, module in model.named_modules()
@@ -94,7 +94,7 @@ def norms_with_decay(model: nn.Module, settings: Any) -> list[str]:
 
 
 def warn_of_rates(model: nn.Module, settings: Any, warn: Warn) -> None:
-    """Warns of a lower learning rate in a backbone that starts from scratch."""
+    """Warn of a lower learning rate in a backbone that starts from scratch."""
     rates = [entry.get('lr_mult', 1) for _, entry in multipliers(model, settings)]
     place = 'optim_wrapper.paramwise_cfg'
     if rates and max(rates) < 1:
@@ -113,7 +113,7 @@ def warn_of_rates(model: nn.Module, settings: Any, warn: Warn) -> None:
 
 
 def warn_of_frozen_stages(model: Any, warn: Warn) -> None:
-    """Warns of random weights that are not trained."""
+    """Warn of random weights that are not trained."""
     stages = model.backbone.frozen_stages
     if stages >= 0:
         warn(
@@ -123,7 +123,7 @@ def warn_of_frozen_stages(model: Any, warn: Warn) -> None:
 
 
 def warn_of_pixels(model: Any, warn: Warn) -> None:
-    """Warns of photos that are not normalized or not RGB, as the weights expect it."""
+    """Warn of photos that are not normalized or not RGB, as the weights expect it."""
     preprocessor = getattr(model, 'data_preprocessor', None)
     std = getattr(preprocessor, 'std', None)
     if model.backbone.in_channels != 3 or preprocessor is None:
@@ -147,6 +147,6 @@ def warn_of_pixels(model: Any, warn: Warn) -> None:
 
 
 def channel_option(preprocessor: Any) -> str:
-    """The option of a preprocessor that makes RGB."""
+    """Return the option of a preprocessor that makes RGB."""
     is_classifiers = type(preprocessor).__name__.startswith(('Cls', 'SelfSup'))
     return 'to_rgb' if is_classifiers else 'bgr_to_rgb'

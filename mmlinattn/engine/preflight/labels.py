@@ -21,8 +21,8 @@ from .trackers import check_tracker
 def check_data(
     cfg: Config, name: str, model: nn.Module, warn: Callable[[str], object]
 ) -> Any:
-    """Reads the first sample of a config's dataset, 'train', 'val' or 'test', and
-    compares its labels with the model's head; ``warn`` takes warnings. It writes
+    """Read the first sample of a config's dataset, 'train', 'val' or 'test', and
+    compare its labels with the model's head; ``warn`` takes warnings. It writes
     nothing, and returns the dataset.
 
     Raises:
@@ -62,7 +62,7 @@ def check_data(
 def check_number(
     key: str, part: Any, head: Any, warn: Callable[[str], object], may_differ: bool
 ) -> None:
-    """Raises a ValueError for a data set with more classes than a head has outputs,
+    """Raise a ValueError for a data set with more classes than a head has outputs,
     unless no object is of the others or they ``may_differ``; ``warn`` takes other
     differences. Names of a panoptic data set are those of things and stuff."""
     meta = getattr(part, 'metainfo', {})
@@ -83,14 +83,15 @@ def check_number(
 
 
 def uses_all(part: Any, head: Any) -> bool:
-    """Whether photos of a data set may have labels that a head has no output for."""
+    """Return whether photos of a data set may have labels that a head has no output
+    for."""
     labels = all_labels(part)
     return labels is None or max(labels, default=0) >= head.num_classes
 
 
 def outputs_of(head: Any) -> int:
-    """The number of classes that a head tells apart. A segmentor's may have one output
-    for two classes."""
+    """Return the number of classes that a head tells apart. A segmentor's may have one
+    output for two classes."""
     if getattr(head, 'loss_decode', None) is None:
         return head.num_classes
     return max(getattr(head, 'out_channels', head.num_classes), 2)
@@ -99,8 +100,8 @@ def outputs_of(head: Any) -> int:
 def labels_of_parts(
     cfg: Config, key: str, parts: list[Any], first: Any, warn: Callable[[str], object]
 ) -> set[int]:
-    """The labels of the first sample of each part of a data set, of which ``first`` is
-    that of the first part."""
+    """Return the labels of the first sample of each part of a data set, of which
+    ``first`` is that of the first part."""
     labels = labels_of(parts[0], first)
     for part in parts[1:]:
         with error_in(cfg, key):
@@ -111,7 +112,7 @@ def labels_of_parts(
 def check_labels(
     key: str, labels: set[int], head: Any, warn: Callable[[str], object]
 ) -> None:
-    """Raises a ValueError for labels of a training that a head has no output for;
+    """Raise a ValueError for labels of a training that a head has no output for;
     ``warn`` takes those of a loss that takes any label."""
     outputs, loss = outputs_of(head), getattr(head, 'loss_decode', None)
     largest = max(labels - {getattr(head, 'ignore_index', None)}, default=0)
@@ -129,8 +130,8 @@ def check_labels(
 def warn_of_ignored(
     key: str, dataset: Any, head: Any, warn: Callable[[str], object]
 ) -> None:
-    """Warns of masks of 0 and 255 for a head that ignores 255: the first samples have
-    no other labels."""
+    """Warn of masks of 0 and 255 for a head that ignores 255: the first samples have no
+    other labels."""
     ignored = getattr(head, 'ignore_index', None)
     maps = []
     for i in range(min(len(dataset), 8)):
@@ -152,7 +153,7 @@ def warn_of_ignored(
 
 
 def find_head(model: nn.Module) -> Any:
-    """The head of a libraries' model that has the number of classes."""
+    """Return the head of a libraries' model that has the number of classes."""
     for owner in (getattr(model, 'roi_head', None), model):
         for name in ('head', 'bbox_head', 'decode_head'):
             head = getattr(owner, name, None)

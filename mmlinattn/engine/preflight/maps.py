@@ -20,7 +20,7 @@ ADVICE = ': return the maps of these strides, or set those of the maps in the he
 
 
 def check_channels(model: nn.Module) -> None:
-    """Raises a ValueError for a neck or a segmentor's heads that take other channels
+    """Raise a ValueError for a neck or a segmentor's heads that take other channels
     than the maps of one of our backbones have."""
     backbone: Any = getattr(model, 'backbone', None)
     if not isinstance(backbone, BaseBackbone):
@@ -35,7 +35,7 @@ def check_channels(model: nn.Module) -> None:
 
 
 def check_inputs(name: str, part: Any, backbone: Any) -> None:
-    """Raises a ValueError for a neck or a head whose ``in_channels`` are not those of
+    """Raise a ValueError for a neck or a head whose ``in_channels`` are not those of
     the maps that it takes."""
     maps = backbone.feature_channels
     wanted = getattr(part, 'in_channels', None)
@@ -54,7 +54,8 @@ def check_inputs(name: str, part: Any, backbone: Any) -> None:
 
 
 def advise_on_maps(name: str, part: Any, backbone: Any) -> str:
-    """What to set where a neck or a head takes other maps than a backbone returns."""
+    """Return what to set where a neck or a head takes other maps than a backbone
+    returns."""
     maps, wanted = list(backbone.feature_channels), part.in_channels
     index: Any = getattr(part, 'in_index', None)
     places = range(-len(maps), len(maps))
@@ -71,8 +72,8 @@ def advise_on_maps(name: str, part: Any, backbone: Any) -> str:
 
 
 def advise_on_stages(name: str, wanted: Sequence[int], backbone: Any) -> str:
-    """The stages to return for a neck that takes fewer maps than a backbone returns:
-    those of the wanted channels, otherwise the last ones."""
+    """Return the stages to return for a neck that takes fewer maps than a backbone
+    returns: those of the wanted channels, otherwise the last ones."""
     maps = list(backbone.feature_channels)
     last = tuple(range(len(maps)))[-len(wanted) :]
     chosen = last
@@ -88,8 +89,8 @@ def advise_on_stages(name: str, wanted: Sequence[int], backbone: Any) -> str:
 
 
 def check_levels(model: Any, warn: Callable[[str], object]) -> None:
-    """Runs a detector's backbone, unless it is ours, and its neck, and compares what
-    they make with the levels of the head and with those that regions are cut out of: a
+    """Run a detector's backbone, unless it is ours, and its neck, and compare what they
+    make with the levels of the head and with those that regions are cut out of: a
     ValueError for a neck that does not take the maps of one of our backbones, and for
     another number of levels; ``warn`` takes other strides of as many."""
     backbone, neck = getattr(model, 'backbone', None), getattr(model, 'neck', None)
@@ -125,7 +126,7 @@ def check_levels(model: Any, warn: Callable[[str], object]) -> None:
 def check_regions(
     model: Any, maker: str, strides: list[int], warn: Callable[[str], object]
 ) -> None:
-    """Warns of regions that are cut out of maps of other strides than they have."""
+    """Warn of regions that are cut out of maps of other strides than they have."""
     found = getattr(getattr(model, 'roi_head', None), 'bbox_roi_extractor', None)
     extractors: Any = found if isinstance(found, nn.ModuleList) else [found]
     for extractor in extractors:
@@ -140,8 +141,8 @@ def check_regions(
 
 
 def check_num_levels(model: Any, strides: list[int]) -> None:
-    """Raises a ValueError for a neck that makes another number of maps than a
-    Deformable DETR, or one of its kind, takes."""
+    """Raise a ValueError for a neck that makes another number of maps than a Deformable
+    DETR, or one of its kind, takes."""
     wanted = getattr(model, 'num_feature_levels', None)
     if isinstance(wanted, int) and len(strides) != wanted:
         raise ValueError(
@@ -151,7 +152,7 @@ def check_num_levels(model: Any, strides: list[int]) -> None:
 
 
 def levels_of(generator: Any) -> list[int]:
-    """Strides of the levels that a generator of anchors or points has."""
+    """Return strides of the levels that a generator of anchors or points has."""
     return [
         stride[0] if isinstance(stride, (list, tuple)) else stride
         for stride in generator.strides
@@ -159,13 +160,13 @@ def levels_of(generator: Any) -> list[int]:
 
 
 def differ(strides: list[int], levels: list[int]) -> bool:
-    """Whether a map has another stride than the level of its place."""
+    """Return whether a map has another stride than the level of its place."""
     return any(max(a, b) >= 1.5 * min(a, b) for a, b in zip(strides, levels))
 
 
 def lacks_levels(strides: list[int], generator: Any) -> bool:
-    """Whether a head can't run on maps of these strides. Heads of points leave the last
-    maps out; those of anchors do not."""
+    """Return whether a head can't run on maps of these strides. Heads of points leave
+    the last maps out; those of anchors do not."""
     levels = levels_of(generator)
     if len(strides) <= len(levels):
         return len(strides) < len(levels)
@@ -173,13 +174,14 @@ def lacks_levels(strides: list[int], generator: Any) -> bool:
 
 
 def is_relative(generator: Any) -> bool:
-    """Whether strides of a generator are those of one size of photos, as SSD's."""
+    """Return whether strides of a generator are those of one size of photos, as
+    SSD's."""
     return hasattr(generator, 'input_size')
 
 
 def maps_of(backbone: Any) -> Optional[list[tuple[int, int]]]:
-    """Channels and strides of the maps of a backbone. One that is not ours is run,
-    without numbers where its operators can do so. None if it makes no maps."""
+    """Return channels and strides of the maps of a backbone. One that is not ours is
+    run, without numbers where its operators can do so. None if it makes no maps."""
     if isinstance(backbone, BaseBackbone):
         if backbone.out_type != 'featmap':
             return None
@@ -194,8 +196,8 @@ def maps_of(backbone: Any) -> Optional[list[tuple[int, int]]]:
 
 
 def run(module: nn.Module, x: Any) -> Optional[Sequence[Tensor]]:
-    """The maps (B, C, H, W) that a module in evaluation mode makes of its input, with
-    weights on the input's device. None if it makes others, or can't run so."""
+    """Return the maps (B, C, H, W) that a module in evaluation mode makes of its input,
+    with weights on the input's device. None if it makes others, or can't run so."""
     state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
     modes = {part: part.training for part in module.modules()}
     if x.is_meta:
@@ -219,8 +221,8 @@ def run(module: nn.Module, x: Any) -> Optional[Sequence[Tensor]]:
 def strides_of(
     backbone: Any, channels_and_strides: list[tuple[int, int]], neck: Any
 ) -> Optional[list[int]]:
-    """Strides of the maps of a neck, or of a backbone without one; None if the neck
-    takes or makes more than maps."""
+    """Return strides of the maps of a neck, or of a backbone without one; None if the
+    neck takes or makes more than maps."""
     if neck is None:
         return [stride for _, stride in channels_and_strides]
     side, mode = SIDE, neck.training
@@ -260,7 +262,7 @@ def strides_of(
 
 
 def advise_on_strides(backbone: Any, wanted: list[int]) -> str:
-    """The stages whose maps have the first strides that a head takes, if any."""
+    """Return the stages whose maps have the first strides that a head takes, if any."""
     steps = dict(zip(backbone.feature_strides, backbone.out_indices))
     stages = tuple(steps[stride] for stride in wanted if stride in steps)
     if not stages or stages == tuple(backbone.out_indices):

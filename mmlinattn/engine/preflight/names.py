@@ -14,7 +14,7 @@ from mmlinattn.utils.options import parts as dicts_in
 def check_names(
     key: str, parts: list[Any], warn: Optional[Callable[[str], object]]
 ) -> None:
-    """Raises a ValueError for sets without any object of their classes, and for sets
+    """Raise a ValueError for sets without any object of their classes, and for sets
     that are used as one and give a label two names, which ``warn`` takes instead."""
     known: Any = ()
     for i, part in enumerate(parts, 1):
@@ -48,13 +48,13 @@ def check_names(
 
 
 def those_of(part: Any) -> str:
-    """The names in the file of a COCO data set, in words."""
+    """Return the names in the file of a COCO data set, in words."""
     names = categories_of(part)
     return f', but those of {shown(names)}' if names else ''
 
 
 def check_case(place: str, part: Any, names: Any) -> None:
-    """Raises a ValueError for classes that a data set's file has in other letter
+    """Raise a ValueError for classes that a data set's file has in other letter
     case."""
     known = categories_of(part)
     small = {name.strip().lower(): name for name in known}
@@ -63,12 +63,13 @@ def check_case(place: str, part: Any, names: Any) -> None:
         if name not in known and other != name:
             raise ValueError(
                 f'{place}its class {name!r} is {other!r} in the annotations, so its '
-                f'objects are left out: write {other!r} in metainfo=dict(classes=...)'
+                f'objects are ignored: write {other!r} in metainfo=dict(classes=...)'
             )
 
 
 def categories_of(part: Any) -> list[str]:
-    """Names of the categories in the COCO file of a data set; [] of other ones."""
+    """Return names of the categories in the COCO file of a data set; [] of other
+    ones."""
     path = Path(str(getattr(part, 'ann_file', '')))
     if path.suffix != '.json' or not path.is_file():
         return []
@@ -79,7 +80,7 @@ def categories_of(part: Any) -> list[str]:
 
 @contextmanager
 def named_classes(loader: Any) -> Iterator[None]:
-    """Names the classes of the data sets of a loader's config, where they are built and
+    """Name the classes of the data sets of a loader's config, where they are built and
     filters leave none of their photos."""
     try:
         yield
@@ -92,7 +93,7 @@ def named_classes(loader: Any) -> Iterator[None]:
 
 
 def describe_sets(dataset: Any) -> Iterator[str]:
-    """Classes of a config's data sets, and those in their files, in words."""
+    """Yield classes of a config's data sets, and those in their files, in words."""
     for _, part in dicts_in(dataset):
         if 'type' in part and 'pipeline' in part:
             built = DATASETS.build(dict(part, lazy_init=True))
@@ -101,6 +102,6 @@ def describe_sets(dataset: Any) -> Iterator[str]:
 
 
 def shown(names: Any) -> str:
-    """The first names of a list."""
+    """Return the first names of a list."""
     more = ', ...' if len(names) > 6 else ''
     return f'({", ".join(map(str, names[:6]))}{more})'

@@ -14,7 +14,7 @@ COCO_LIMIT = 100
 def check_objects(
     cfg: Config, name: str, model: Any, parts: list[Any], warn: Callable[[str], object]
 ) -> None:
-    """Warns of photos with more objects than a detector keeps, and of an evaluation
+    """Warn of photos with more objects than a detector keeps, and of an evaluation
     whose number of detections leaves no average precision."""
     limits = limits_of(model)
     most = max((most_objects(part) for part in parts), default=0)
@@ -35,7 +35,8 @@ def check_objects(
 
 
 def limits_of(model: Any) -> dict[str, int]:
-    """What limits the objects that a detector finds in a photo, by keys of configs."""
+    """Return what limits the objects that a detector finds in a photo, by keys of
+    configs."""
     cfg = getattr(model, 'test_cfg', None) or {}
     limits = {}
     if cfg.get('rcnn'):
@@ -57,8 +58,8 @@ def limits_of(model: Any) -> dict[str, int]:
 
 
 def most_objects(dataset: Any) -> int:
-    """The greatest number of objects that a photo of a data set has, without those that
-    an evaluation ignores."""
+    """Return the greatest number of objects that a photo of a data set has, without
+    those that an evaluation ignores."""
     most = 0
     if hasattr(dataset, 'get_data_info'):
         for i in range(min(len(dataset), MOST_PHOTOS)):

@@ -31,7 +31,7 @@ BROKEN = 'masks have run lengths that do not add up to their size'
 def find_fault(
     outline: Any, size: tuple[int, int], reach: float = REACH
 ) -> Optional[Fault]:
-    """What makes an outline unusable, or None.
+    """Return what makes an outline unusable, or None.
 
     Args:
         outline (list or dict): Polygons x, y, x, y, ..., or run lengths, as COCO has
@@ -74,7 +74,7 @@ def _fault_of_runs(runs: Mapping[str, Any], size: tuple[int, int]) -> Optional[F
 
 
 def size_of_runs(runs: Mapping[str, Any]) -> Optional[tuple[int, int]]:
-    """Width and height that run lengths state; None if they are no sizes."""
+    """Return width and height that run lengths state; None if they are no sizes."""
     size = runs.get('size')
     if not isinstance(size, (list, tuple)) or len(size) != 2:
         return None
@@ -121,7 +121,7 @@ def _decode_text(text: str) -> Optional[np.ndarray]:
 
 
 def check_outlines(key: str, parts: list[Any], sample: Any) -> None:
-    """Raises a ValueError for the first object of data sets whose outline can't be
+    """Raise a ValueError for the first object of data sets whose outline can't be
     drawn, if their samples have masks."""
     samples = sample.get('data_samples') if isinstance(sample, dict) else None
     if not hasattr(getattr(samples, 'gt_instances', None), 'masks'):

@@ -54,7 +54,7 @@ def check_parts(
     datasets: Mapping[str, Any],
     warn: Callable[[str], object],
 ) -> None:
-    """Builds the parts of a run on the CPU and throws them away. It writes nothing.
+    """Build the parts of a run on the CPU and throws them away. It writes nothing.
 
     Args:
         cfg (Config): The config.
@@ -83,7 +83,7 @@ def check_parts(
 
 
 def build_loader(cfg: Config, key: str, dataset: Any) -> Any:
-    """The data loader of a config for a data set that is built already."""
+    """Return the data loader of a config for a data set that is built already."""
     loader = cfg[key]
     if not isinstance(loader, dict):
         return loader
@@ -93,7 +93,7 @@ def build_loader(cfg: Config, key: str, dataset: Any) -> Any:
 
 @contextmanager
 def held(dataset: Any) -> Iterator[None]:
-    """Keeps a data set from being copied, as MMEngine does with configs."""
+    """Keep a data set from being copied, as MMEngine does with configs."""
     if not hasattr(dataset, '__dict__'):  # a list
         yield
         return
@@ -105,7 +105,7 @@ def held(dataset: Any) -> Iterator[None]:
 
 
 def check_optimizer(cfg: Config, model: nn.Module, loader: Any) -> None:
-    """Builds the optimizer and its schedules. Strategies of MMEngine's FlexibleRunner
+    """Build the optimizer and its schedules. Strategies of MMEngine's FlexibleRunner
     make optimizers in ways of their own."""
     settings = cfg.get('optim_wrapper')
     usual = cfg.get('runner_type', 'Runner') in ('Runner', Runner)
@@ -137,12 +137,12 @@ def check_optimizer(cfg: Config, model: nn.Module, loader: Any) -> None:
 
 
 def built_by_type(settings: Mapping[str, Any]) -> bool:
-    """Whether an optimizer is a config, or made by a constructor."""
+    """Return whether an optimizer is a config, or made by a constructor."""
     return isinstance(settings.get('optimizer'), dict) or 'constructor' in settings
 
 
 def default_end(cfg: Config, schedule: Mapping[str, Any], length: int) -> Optional[int]:
-    """Where MMEngine ends a schedule that names no end: with the run."""
+    """Return where MMEngine ends a schedule that names no end: with the run."""
     loop = cfg.get('train_cfg') or {}
     epochs, iterations = loop.get('max_epochs'), loop.get('max_iters')
     if schedule.get('by_epoch', True):
@@ -151,7 +151,7 @@ def default_end(cfg: Config, schedule: Mapping[str, Any], length: int) -> Option
 
 
 def check_hooks(cfg: Config, warn: Callable[[str], object]) -> None:
-    """Builds the hooks of the libraries and of ours; of others, options are compared
+    """Build the hooks of the libraries and of ours; of others, options are compared
     with those that the class has."""
     defaults = {
         name: hook
@@ -174,7 +174,7 @@ def check_hooks(cfg: Config, warn: Callable[[str], object]) -> None:
 
 
 def warn_of_swallowed(key: str, hook: Any, warn: Callable[[str], object]) -> None:
-    """Warns of a misspelled option of a hook that takes options of any name, as
+    """Warn of a misspelled option of a hook that takes options of any name, as
     MMEngine's for checkpoints does."""
     kind = find(HOOKS, hook.get('type')) if isinstance(hook, dict) else None
     names, takes_any = signature_of(kind) if kind else (set(), False)
@@ -185,7 +185,7 @@ def warn_of_swallowed(key: str, hook: Any, warn: Callable[[str], object]) -> Non
 
 
 def refuse_swallowed(cfg: Config, key: str, hook: Any) -> None:
-    """Refuses options of the checkpoint hook that neither it nor the runner has.
+    """Refuse options of the checkpoint hook that neither it nor the runner has.
 
     The hook hands its other options to the runner when it saves.
     """
@@ -203,7 +203,7 @@ def refuse_swallowed(cfg: Config, key: str, hook: Any) -> None:
 
 
 def build_quietly(registry: Registry, part: Any) -> None:
-    """Builds a part of a library's or of ours; of another one, its options are compared
+    """Build a part of a library's or of ours; of another one, its options are compared
     with its class."""
     if not isinstance(part, dict):
         return
@@ -221,8 +221,8 @@ def build_quietly(registry: Registry, part: Any) -> None:
 
 
 def compare(kind: Any, part: Mapping[str, Any], given: Set[str] = frozenset()) -> None:
-    """Raises an OptionError as a call would, for options that a class or a function
-    does not have; ``given`` are those that it gets elsewhere. It calls nothing."""
+    """Raise an OptionError as a call would, for options that a class or a function does
+    not have; ``given`` are those that it gets elsewhere. It calls nothing."""
     if is_open(kind):
         return
     known = {*signature_of(kind)[0], *given, *OF_BUILDERS}
@@ -232,7 +232,7 @@ def compare(kind: Any, part: Mapping[str, Any], given: Set[str] = frozenset()) -
 
 
 def find(registry: Registry, kind: Any) -> Any:
-    """The class of a type in a config, in the scope of the run; None if there is
+    """Return the class of a type in a config, in the scope of the run; None if there is
     none."""
     if not isinstance(kind, str):
         return kind
@@ -241,7 +241,7 @@ def find(registry: Registry, kind: Any) -> Any:
 
 
 def check_runner(cfg: Config) -> None:
-    """Compares the options of a runner's smaller parts with those that there are."""
+    """Compare the options of a runner's smaller parts with those that there are."""
     with error_in(cfg, 'log_processor'):
         processor = cfg.get('log_processor')
         if isinstance(processor, dict):
@@ -261,7 +261,7 @@ def check_runner(cfg: Config) -> None:
 
 
 def compare_typed(registry: Registry, part: Mapping[str, Any]) -> None:
-    """Compares options with the class of a part's type; a KeyError if it is unknown."""
+    """Compare options with the class of a part's type; a KeyError if it is unknown."""
     kind = find(registry, part.get('type'))
     if kind is None:
         raise KeyError(
@@ -273,7 +273,7 @@ def compare_typed(registry: Registry, part: Mapping[str, Any]) -> None:
 
 
 def check_loop(cfg: Config, name: str) -> None:
-    """Compares the options of a loop, 'train', 'val' or 'test', with its class; a
+    """Compare the options of a loop, 'train', 'val' or 'test', with its class; a
     ValueError for a length of 0."""
     key = f'{name}_cfg'
     loop = cfg.get(key)
@@ -304,12 +304,12 @@ def check_loop(cfg: Config, name: str) -> None:
 
 
 def is_count(value: Any) -> bool:
-    """Whether a value is a positive integer, of MMEngine's kinds of numbers."""
+    """Return whether a value is a positive integer, of MMEngine's kinds of numbers."""
     return isinstance(value, (int, float)) and value >= 1 and value == int(value)
 
 
 def compare_typed_loop(loop: Mapping[str, Any]) -> None:
-    """Compares the options of a loop that has a type."""
+    """Compare the options of a loop that has a type."""
     kind = find(LOOPS, loop['type'])
     if kind is None:
         raise KeyError(f'{loop["type"]} is not in the mmengine::loop registry')
@@ -317,7 +317,7 @@ def compare_typed_loop(loop: Mapping[str, Any]) -> None:
 
 
 def check_evaluator(cfg: Config, key: str) -> None:
-    """Builds the metrics of an evaluator, except those that make folders."""
+    """Build the metrics of an evaluator, except those that make folders."""
     evaluator = cfg.get(key)
     with error_in(cfg, key):
         metrics = metrics_of(evaluator)
@@ -334,7 +334,7 @@ def check_evaluator(cfg: Config, key: str) -> None:
 
 
 def check_initialization(cfg: Config, model: nn.Module) -> None:
-    """Raises a ValueError for an ``init_cfg`` of an unknown type, at which a run ends
+    """Raise a ValueError for an ``init_cfg`` of an unknown type, at which a run ends
     when it initializes its model."""
     with error_in(cfg, 'model'):
         for kind in initializers_of(model):
@@ -344,8 +344,8 @@ def check_initialization(cfg: Config, model: nn.Module) -> None:
 
 
 def initializers_of(model: nn.Module) -> set[str]:
-    """Types of the ``init_cfg`` of a model's modules, of the libraries and ours; one of
-    the user's own may read it in another way."""
+    """Return types of the ``init_cfg`` of a model's modules, of the libraries and ours;
+    one of the user's own may read it in another way."""
     kinds = set()
     for module in model.modules():
         entries = getattr(module, 'init_cfg', None) or ()

@@ -17,14 +17,14 @@ MOST_SIZES, MOST_HEADERS = 20_000, 2_000
 
 
 def pixels_of(sample: Any) -> Optional[Tensor]:
-    """The photo (C, H, W) of a sample, or None for one of another kind."""
+    """Return the photo (C, H, W) of a sample, or None for one of another kind."""
     inputs = sample.get('inputs') if isinstance(sample, dict) else None
     return inputs if isinstance(inputs, Tensor) and inputs.dim() == 3 else None
 
 
 def prepare(model: nn.Module, sample: Any) -> Optional[Tensor]:
-    """The batch (1, C, H, W) of a sample that a model gets from its preprocessor in a
-    test, or None if there is no such thing."""
+    """Return the batch (1, C, H, W) of a sample that a model gets from its preprocessor
+    in a test, or None if there is no such thing."""
     preprocessor: Any = getattr(model, 'data_preprocessor', None)
     pixels = pixels_of(sample)
     if preprocessor is None or pixels is None or type(preprocessor) is nn.Module:
@@ -38,7 +38,7 @@ def prepare(model: nn.Module, sample: Any) -> Optional[Tensor]:
 def check_channels_of(
     key: str, model: nn.Module, sample: Any, warn: Callable[[str], object]
 ) -> None:
-    """Raises a ValueError for a sample of other channels than ``mean``, ``std`` and the
+    """Raise a ValueError for a sample of other channels than ``mean``, ``std`` and the
     backbone have. ``warn`` takes what may be meant."""
     pixels = pixels_of(sample)
     if pixels is None:
@@ -73,7 +73,7 @@ def check_channels_of(
 def check_backbone(
     has: str, model: nn.Module, channels: int, warn: Callable[[str], object]
 ) -> None:
-    """Compares the channels of a batch with the backbone's."""
+    """Compare the channels of a batch with the backbone's."""
     backbone: Any = getattr(model, 'backbone', None)
     wanted = getattr(backbone, 'in_channels', None)
     if not isinstance(wanted, int) or wanted == channels:
@@ -88,21 +88,21 @@ def check_backbone(
 
 
 def advise_on_gray(channels: int) -> str:
-    """What to set where a gray photo meets a model for colors."""
+    """Return what to set where a gray photo meets a model for colors."""
     if channels != 1:
         return ''
     return "; or read gray photos as colors, color_type='color' of LoadImageFromFile"
 
 
 def len_of(preprocessor: nn.Module, name: str) -> Optional[int]:
-    """The number of values of ``mean`` or ``std``, None without any."""
+    """Return the number of values of ``mean`` or ``std``, None without any."""
     values = getattr(preprocessor, name, None)
     return values.numel() if isinstance(values, Tensor) else None
 
 
 def sizes_of(dataset: Any) -> Iterator[tuple[int, int, int]]:
-    """Indices, widths and heights of a data set's photos, from its annotations or, for
-    the first ones, from the files' headers."""
+    """Yield indices, widths and heights of a data set's photos, from its annotations
+    or, for the first ones, from the files' headers."""
     if not hasattr(dataset, 'get_data_info'):
         return
     headers = 0
@@ -119,7 +119,7 @@ def sizes_of(dataset: Any) -> Iterator[tuple[int, int, int]]:
 
 
 def header_size(path: str) -> tuple[int, int]:
-    """Width and height in a file's header; (0, 0) if it can't be read."""
+    """Return width and height in a file's header; (0, 0) if it can't be read."""
     from PIL import Image
 
     try:
@@ -130,7 +130,7 @@ def header_size(path: str) -> tuple[int, int]:
 
 
 def check_smallest(cfg: Config, key: str, model: nn.Module, dataset: Any) -> None:
-    """Raises a ValueError if the smallest or the longest photo of a data set becomes
+    """Raise a ValueError if the smallest or the longest photo of a data set becomes
     nothing or, in a test, too small for a backbone of ours."""
     sizes = list(sizes_of(dataset))
     if not sizes or type(dataset).__module__.partition('.')[0] not in LIBRARIES:
@@ -158,7 +158,7 @@ def check_smallest(cfg: Config, key: str, model: nn.Module, dataset: Any) -> Non
 
 
 def check_side(place: str, model: nn.Module, sample: Any) -> None:
-    """Raises a ValueError for a sample that is too small for a backbone of ours."""
+    """Raise a ValueError for a sample that is too small for a backbone of ours."""
     if not isinstance(getattr(model, 'backbone', None), BaseBackbone):
         return
     batch = prepare(model, sample)
@@ -171,7 +171,7 @@ def check_side(place: str, model: nn.Module, sample: Any) -> None:
 
 
 def advise_on_padding(model: Any) -> str:
-    """What to set so that small photos are padded."""
+    """Return what to set so that small photos are padded."""
     least = f'({MIN_SIDE}, {MIN_SIDE})'
     if hasattr(model, 'decode_head'):
         return f'set data_preprocessor.test_cfg=dict(size={least}), which pads it'
@@ -179,7 +179,7 @@ def advise_on_padding(model: Any) -> str:
 
 
 def check_windows(key: str, model: Any, warn: Callable[[str], object]) -> None:
-    """Raises a ValueError for a segmentor's windows that can't slide over photos;
+    """Raise a ValueError for a segmentor's windows that can't slide over photos;
     ``warn`` takes those that leave gaps in large ones."""
     cfg = getattr(model, 'test_cfg', None) or {}
     if not hasattr(model, 'decode_head') or cfg.get('mode') != 'slide':
@@ -206,12 +206,12 @@ def check_windows(key: str, model: Any, warn: Callable[[str], object]) -> None:
 
 
 def is_pair(sides: Any) -> bool:
-    """Whether an option is a height and a width."""
+    """Return whether an option is a height and a width."""
     return isinstance(sides, (list, tuple)) and len(sides) == 2
 
 
 def check_padding_of_windows(key: str, model: Any) -> None:
-    """Raises a ValueError for windows of padded photos and a head that resizes each
+    """Raise a ValueError for windows of padded photos and a head that resizes each
     window to the size that padding notes for the whole photo."""
     padding = getattr(model.data_preprocessor, 'test_cfg', None)
     if padding and type(model.decode_head).__name__.startswith('Mask'):

@@ -11,8 +11,8 @@ HEADS = ('TRNHead', 'TSMHead', 'TSNHead')
 
 
 def check_recognizer(model: nn.Module) -> None:
-    """Raises a ValueError for a recognizer of MMAction2 whose head takes a tensor,
-    where our backbones return a tuple of maps."""
+    """Raise a ValueError for a recognizer of MMAction2 whose head takes a tensor, where
+    our backbones return a tuple of maps."""
     backbone: Any = getattr(model, 'backbone', None)
     head = type(getattr(model, 'cls_head', None)).__name__
     if not isinstance(backbone, BaseBackbone) or head not in HEADS:

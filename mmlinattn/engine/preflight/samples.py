@@ -17,7 +17,7 @@ MOST_LABELS = 20_000
 
 
 def first_sample(cfg: Config, warn: Callable[[str], object]) -> tuple[Any, Any]:
-    """The dataset of a data loader, and its first sample or None."""
+    """Return the dataset of a data loader, and its first sample or None."""
     dataset = cfg.dataset
     if isinstance(dataset, dict):
         dataset = DATASETS.build(copy.deepcopy(dataset))
@@ -31,7 +31,7 @@ def first_sample(cfg: Config, warn: Callable[[str], object]) -> tuple[Any, Any]:
 
 
 def read_first(dataset: Any, warn: Callable[[str], object]) -> Any:
-    """The first sample of a dataset, or None."""
+    """Return the first sample of a dataset, or None."""
     try:
         return dataset[0]
     except LIBRARY_ERRORS as error:
@@ -42,7 +42,8 @@ def read_first(dataset: Any, warn: Callable[[str], object]) -> Any:
 
 
 def parts_of(dataset: Any) -> list[Any]:
-    """The sets that wrappers such as ConcatDataset and RepeatDataset are around."""
+    """Return the sets that wrappers such as ConcatDataset and RepeatDataset are
+    around."""
     inner = getattr(dataset, 'datasets', None)
     if isinstance(inner, (list, tuple)) and inner:
         return [part for each in inner for part in parts_of(each)]
@@ -53,8 +54,8 @@ def parts_of(dataset: Any) -> list[Any]:
 
 
 def labels_of(dataset: Any, sample: Any) -> set[int]:
-    """Labels of the first and the last image of a classifier's dataset, or those of a
-    sample of a detector's or a segmentor's."""
+    """Return labels of the first and the last image of a classifier's dataset, or those
+    of a sample of a detector's or a segmentor's."""
     if hasattr(dataset, 'get_gt_labels'):
         ends = (dataset.get_data_info(i).get('gt_label') for i in (0, len(dataset) - 1))
         return {int(label) for label in ends if isinstance(label, (int, np.integer))}
@@ -67,8 +68,8 @@ def labels_of(dataset: Any, sample: Any) -> set[int]:
 
 
 def all_labels(dataset: Any) -> Optional[set[int]]:
-    """Labels of the photos of a classifier's or a detector's dataset, of a large one
-    those of some; None of another one, whose labels are in files."""
+    """Return labels of the photos of a classifier's or a detector's dataset, of a large
+    one those of some; None of another one, whose labels are in files."""
     if not hasattr(dataset, 'get_data_info') or not len(dataset):
         return None
     labels = set()

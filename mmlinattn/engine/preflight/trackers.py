@@ -8,7 +8,7 @@ from .samples import LIBRARIES
 
 
 def check_tracker(cfg: Config, name: str, model: Any) -> None:
-    """Raises a ValueError for batches of a tracker's data set, 'val' or 'test', with
+    """Raise a ValueError for batches of a tracker's data set, 'val' or 'test', with
     more than one entry, at which its prediction ends."""
     own = type(model).__module__.partition('.')[0] not in LIBRARIES
     if own or name == 'train' or not hasattr(model, 'tracker'):

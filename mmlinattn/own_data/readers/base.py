@@ -84,8 +84,8 @@ def make_object(
     is_crowd: bool = False,
     annotation_id: Any = None,
 ) -> Object:
-    """An object; its area is that of its outline or, without one, ``area`` if this can
-    be the area of something in the box, or else that of the box.
+    """Return an object; its area is that of its outline or, without one, ``area`` if
+    this can be the area of something in the box, or else that of the box.
 
     Raises:
         ValueError: If it has no box, or no name.
@@ -105,7 +105,7 @@ def make_object(
 
 
 def make_outline(polygons: Iterable[Iterable[Any]]) -> Optional[Outline]:
-    """The outline of polygons that have an area; None without any.
+    """Return the outline of polygons that have an area; None without any.
 
     MMDetection ignores an object with an outline of fewer than three corners.
     """
@@ -119,8 +119,8 @@ def make_outline(polygons: Iterable[Iterable[Any]]) -> Optional[Outline]:
 def read_mask(
     picture: Union[Path, BinaryIO], left: int = 0, top: int = 0
 ) -> Optional[Outline]:
-    """Returns the outline of a mask, a picture whose left top corner lies at (left,
-    top) of the photo; None if it is empty.
+    """Return the outline of a mask, a picture whose left top corner lies at (left, top)
+    of the photo; None if it is empty.
 
     Raises:
         ValueError: If it is no picture.
@@ -137,8 +137,8 @@ def read_mask(
 
 
 def ellipse(x: float, y: float, a: float, b: float, turn: float = 0.0) -> Polygon:
-    """The polygon of an ellipse around (x, y) with the radii a and b, turned clockwise
-    by an angle in radians."""
+    """Return the polygon of an ellipse around (x, y) with the radii a and b, turned
+    clockwise by an angle in radians."""
     angles = [math.tau * i / CORNERS for i in range(CORNERS)]
     steps = [(a * math.cos(angle), b * math.sin(angle)) for angle in angles]
     return turned(x, y, steps, turn)
@@ -147,7 +147,7 @@ def ellipse(x: float, y: float, a: float, b: float, turn: float = 0.0) -> Polygo
 def rotated_rectangle(
     x: float, y: float, width: float, height: float, turn: float
 ) -> Polygon:
-    """The corners of a rectangle around (x, y), turned clockwise by an angle in
+    """Return the corners of a rectangle around (x, y), turned clockwise by an angle in
     radians."""
     right, down = width / 2, height / 2
     steps = [(-right, -down), (right, -down), (right, down), (-right, down)]
@@ -157,8 +157,8 @@ def rotated_rectangle(
 def turned(
     x: float, y: float, steps: Iterable[tuple[float, float]], turn: float
 ) -> Polygon:
-    """The polygon of corners that lie (right, down) of (x, y), turned clockwise around
-    it by an angle in radians."""
+    """Return the polygon of corners that lie (right, down) of (x, y), turned clockwise
+    around it by an angle in radians."""
     places: list[float] = []
     for right, down in steps:
         places.append(x + right * math.cos(turn) - down * math.sin(turn))
@@ -167,8 +167,8 @@ def turned(
 
 
 def rotated_outline(box: Box, degrees: float) -> Optional[Outline]:
-    """The outline of a box that is turned clockwise around its center; None if it is
-    not."""
+    """Return the outline of a box that is turned clockwise around its center; None if
+    it is not."""
     if not degrees % 360:
         return None
     x, y, width, height = box
@@ -179,6 +179,6 @@ def rotated_outline(box: Box, degrees: float) -> Optional[Outline]:
 
 
 def stated_size(width: Any, height: Any) -> Optional[tuple[float, float]]:
-    """The size that a file says of a photo, or None."""
+    """Return the size that a file says of a photo, or None."""
     size = as_numbers((width, height))
     return (size[0], size[1]) if size and all(size) else None

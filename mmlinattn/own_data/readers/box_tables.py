@@ -77,7 +77,7 @@ class Boxes:
         return bool(numbers.size and 0 < numbers.max() <= 1 and (numbers % 1).any())
 
     def boxes(self, row: int) -> list[Box]:
-        """The boxes (x, y, width, height) of a row."""
+        """Return the boxes (x, y, width, height) of a row."""
         boxes: list[Box] = []
         for first, second, third, fourth in self.numbers[row].tolist():
             if self.kind == CORNERS:
@@ -91,7 +91,8 @@ class Boxes:
 
 
 def read_boxes(table: Table, classes: ClassNames) -> tuple[list[Annotation], str]:
-    """Photos of a table with boxes, and a line on them or ''; none of another table.
+    """Return photos of a table with boxes, and a line on them or ''; none of another
+    table.
 
     Raises:
         ValueError: If it is not clear which column has the class, or a place is no
@@ -124,7 +125,7 @@ def read_boxes(table: Table, classes: ClassNames) -> tuple[list[Annotation], str
 
 
 def find_boxes(table: Table) -> Optional[Boxes]:
-    """The boxes of a table's columns, or of the cells of one; None without any.
+    """Return the boxes of a table's columns, or of the cells of one; None without any.
 
     Raises:
         ValueError: If a place is no number.
@@ -146,12 +147,12 @@ def find_boxes(table: Table) -> Optional[Boxes]:
 
 
 def _may_have_boxes(column: str, cells: Sequence[str]) -> bool:
-    """Whether a column is called after boxes, or its cells have four keys."""
+    """Return whether a column is called after boxes, or its cells have four keys."""
     return 'box' in column or any(len(KEY.findall(cell)) > 3 for cell in cells)
 
 
 def _numbers_of(row: Row, columns: Sequence[str]) -> np.ndarray:
-    """The box of a row, (1, 4), or none of an empty one, (0, 4)."""
+    """Return the box of a row, (1, 4), or none of an empty one, (0, 4)."""
     places = [row[key] for key in columns]
     if not any(places):  # a photo without objects
         return np.zeros((0, 4))
@@ -162,8 +163,8 @@ def _numbers_of(row: Row, columns: Sequence[str]) -> np.ndarray:
 
 
 def _centers_instead(boxes: Boxes) -> Boxes:
-    """Boxes whose x and y are centers if corners do not fit: parts of a photo's sides
-    that would end beyond it."""
+    """Return boxes whose x and y are centers if corners do not fit: parts of a photo's
+    sides that would end beyond it."""
     numbers = np.concatenate(boxes.numbers)
     if not boxes.are_fractions or (numbers[:, :2] + numbers[:, 2:]).max() <= 1:
         return boxes
@@ -171,7 +172,7 @@ def _centers_instead(boxes: Boxes) -> Boxes:
 
 
 def _numbers_in(cell: str) -> Optional[np.ndarray]:
-    """The boxes in a cell, (N, 4); None if it has something else."""
+    """Return the boxes in a cell, (N, 4); None if it has something else."""
     keys = KEY.findall(cell)
     plain = KEY.sub('', cell)
     if re.search(r'[^\d\s,;|:.eE+\-\[\](){}\'"]', re.sub('(?i)nan|none', '', plain)):
@@ -187,7 +188,7 @@ def _numbers_in(cell: str) -> Optional[np.ndarray]:
 
 
 def _order_of(keys: Sequence[str]) -> Optional[list[int]]:
-    """The places of a box's numbers among keys."""
+    """Return the places of a box's numbers among keys."""
     plain = [key.lower() for key in keys]
     for names, _ in FORMS:
         if sorted(names) == sorted(plain):
@@ -198,7 +199,8 @@ def _order_of(keys: Sequence[str]) -> Optional[list[int]]:
 def _boxes_of_cells(
     column: str, cells: Sequence[str], numbers: Sequence[np.ndarray]
 ) -> Boxes:
-    """Boxes of which no names of columns say whether they have corners or sides."""
+    """Return boxes of which no names of columns say whether they have corners or
+    sides."""
     unique = np.unique(np.concatenate(numbers), axis=0)
     may_be_corners = (unique[:, 2:] > unique[:, :2]).all()
     keys = sorted(key.lower() for key in KEY.findall(max(cells, key=len))[:4])
@@ -216,7 +218,7 @@ def _boxes_of_cells(
 
 
 def _size_columns(table: Table, boxes: Boxes) -> tuple[str, ...]:
-    """The columns of photos' widths and heights, if there are any."""
+    """Return the columns of photos' widths and heights, if there are any."""
     for columns in PHOTO_SIZES:
         is_free = not set(columns) & set(boxes.columns)
         if is_free and table.rows[0].keys() >= set(columns):
@@ -227,7 +229,7 @@ def _size_columns(table: Table, boxes: Boxes) -> tuple[str, ...]:
 def _class_column(
     table: Table, column: Optional[str], known: Sequence[str]
 ) -> Optional[str]:
-    """The column of classes; None for a table that has boxes alone.
+    """Return the column of classes; None for a table that has boxes alone.
 
     Raises:
         ValueError: If it is not clear.

@@ -20,8 +20,8 @@ WHITE = 127
 def read_class_masks(
     matches: Sequence[Match], qualifiers: frozenset[str]
 ) -> list[Match]:
-    """Matches of photos with an object for each class, of masks in folders that are
-    called after the classes; none if the folders are others.
+    """Return matches of photos with an object for each class, of masks in folders that
+    are called after the classes; none if the folders are others.
 
     Args:
         matches (list[Match]): Photos and their masks.
@@ -45,7 +45,7 @@ def read_class_masks(
 
 
 def notes_of(matches: Sequence[Match]) -> list[Note]:
-    """A note on the classes of masks."""
+    """Return a note on the classes of masks."""
     annotations = [match.annotation for match in matches if match.annotation]
     names = {item.name for entry in annotations for item in entry.objects}
     return [Note(f'folders of masks are classes: {", ".join(sorted(names))}')]
@@ -67,7 +67,7 @@ def _photo_of(path: Path, masks: dict[str, Match]) -> Match:
 
 
 def read_mask(path: Path) -> np.ndarray:
-    """A mask (H, W), uint8, 0 or 1.
+    """Return a mask (H, W), uint8, 0 or 1.
 
     Raises:
         ValueError: If it can't be read, or has other numbers than black and white.

@@ -21,8 +21,8 @@ FALSE = {'none', '', '0', '0.0', 'false', 'no'}  # flags as tools write them
 
 
 def recognizes(file: AnnotationFile) -> bool:
-    """Whether it has COCO's parts; a panoptic file, which lies beside another one, is
-    none."""
+    """Return whether it has COCO's parts; a panoptic file, which lies beside another
+    one, is none."""
     if file.ending != '.json' or not isinstance(file.json, dict):
         return False
     if not file.json.keys() >= PARTS:
@@ -33,10 +33,10 @@ def recognizes(file: AnnotationFile) -> bool:
 
 
 def read(file: AnnotationFile, classes: ClassNames) -> list[Annotation]:
-    """Its photos.
+    """Return its photos.
 
     Raises:
-        ValueError: If ids are there twice or missing, or an object has no box or name.
+        ValueError: If ids are duplicate or missing, or an object has no box or name.
     """
     content = file.json
     names = _by_id(content, 'categories')
@@ -77,7 +77,7 @@ def _photo_name(image: Mapping[str, Any]) -> str:
 
 
 def parse_object(entry: Mapping[str, Any], name: Any) -> Object:
-    """An object of an annotation."""
+    """Return an object of an annotation."""
     outline = parse_outline(entry.get('segmentation') or ())
     box = parse_box(entry.get('bbox'))
     if box and outline is None:
@@ -95,7 +95,7 @@ def parse_object(entry: Mapping[str, Any], name: Any) -> Object:
 
 
 def parse_box(value: Any) -> Optional[Box]:
-    """A box of four numbers, which may be text; None for anything else."""
+    """Return a box of four numbers, which may be text; None for anything else."""
     numbers = as_numbers(value or ())
     if not numbers or len(numbers) != 4:
         return None
@@ -104,7 +104,7 @@ def parse_box(value: Any) -> Optional[Box]:
 
 
 def parse_outline(value: Any) -> Optional[Outline]:
-    """An outline of run lengths, or of polygons in any nesting.
+    """Return an outline of run lengths, or of polygons in any nesting.
 
     Raises:
         ValueError: If it is text.
@@ -129,7 +129,7 @@ def _is_list(value: Any) -> bool:
 
 
 def parse_rotation(entry: Mapping[str, Any]) -> float:
-    """The angle in degrees by which CVAT says that a box is turned."""
+    """Return the angle in degrees by which CVAT says that a box is turned."""
     attributes = entry.get('attributes')
     rotation = attributes.get('rotation') if isinstance(attributes, dict) else None
     numbers = as_numbers([rotation or 0])
@@ -137,7 +137,7 @@ def parse_rotation(entry: Mapping[str, Any]) -> float:
 
 
 def parse_crowd(entry: Mapping[str, Any]) -> bool:
-    """Whether an object is a crowd, or to be ignored."""
+    """Return whether an object is a crowd, or to be ignored."""
     is_cvat = 'occluded' in (entry.get('attributes') or ())  # it calls masks crowds
     flags = [entry.get('ignore'), None if is_cvat else entry.get('iscrowd')]
     return any(str(flag).strip().lower() not in FALSE for flag in flags)

@@ -24,12 +24,12 @@ from .coco import parse_box
 
 
 def recognizes(file: AnnotationFile) -> bool:
-    """Whether it has CVAT's root."""
+    """Return whether it has CVAT's root."""
     return file.ending == '.xml' and file.xml.tag == 'annotations'
 
 
 def read(file: AnnotationFile, classes: ClassNames) -> list[Annotation]:
-    """Its photos.
+    """Return its photos.
 
     Raises:
         ValueError: If a shape has no area, or no name.
@@ -59,7 +59,7 @@ def read(file: AnnotationFile, classes: ClassNames) -> list[Annotation]:
 
 
 def parse_object(shape: Element) -> Optional[Object]:
-    """The object of a shape; None if it is no box or outline."""
+    """Return the object of a shape; None if it is no box or outline."""
     name, places = shape.get('label'), dict(shape.items())
     if shape.tag == 'box':
         box = bounding_box(places[key] for key in ('xtl', 'ytl', 'xbr', 'ybr'))
@@ -79,8 +79,8 @@ def parse_object(shape: Element) -> Optional[Object]:
 
 
 def parse_mask(text: str, box: Box) -> Optional[Outline]:
-    """The outline of a mask in a box, of runs by rows that begin with the background;
-    None if it is empty.
+    """Return the outline of a mask in a box, of runs by rows that begin with the
+    background; None if it is empty.
 
     Raises:
         ValueError: If runs are no numbers, or are longer than the box.

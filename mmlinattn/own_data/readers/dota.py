@@ -9,7 +9,7 @@ HEADERS = ('imagesource:', 'gsd:', 'acquisition dates:')
 
 
 def recognizes(file: AnnotationFile) -> bool:
-    """Whether it is a text whose first line is of DOTA."""
+    """Return whether it is a text whose first line is of DOTA."""
     if file.ending != '.txt':
         return False
     lines = filter(None, map(str.strip, file.text.splitlines()))
@@ -18,13 +18,13 @@ def recognizes(file: AnnotationFile) -> bool:
 
 
 def _is_object(words: list[str]) -> bool:
-    """Whether words are corners and the name of a class, which is no number."""
+    """Return whether words are corners and the name of a class, which is no number."""
     is_long = len(words) > CORNERS and as_numbers(words[:CORNERS]) is not None
     return is_long and as_numbers(words[CORNERS : CORNERS + 1]) is None
 
 
 def read(file: AnnotationFile, classes: ClassNames) -> list[Annotation]:
-    """Its photo; objects that are difficult are learned, as MMRotate does.
+    """Return its photo; objects that are difficult are learned, as MMRotate does.
 
     Raises:
         ValueError: If a line is neither a header nor an object.
@@ -43,6 +43,6 @@ def read(file: AnnotationFile, classes: ClassNames) -> list[Annotation]:
 
 
 def parse_object(words: list[str]) -> Object:
-    """The object of a line."""
+    """Return the object of a line."""
     places, name = words[:CORNERS], words[CORNERS]
     return make_object(name, bounding_box(places), make_outline([places]))

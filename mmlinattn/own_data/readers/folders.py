@@ -35,7 +35,7 @@ NAME_TABLES = ('.txt', '.json', '.yaml', '.yml', '.names')
 
 
 def read_photo_classes(folder: Folder, index: PhotoIndex) -> Reading:
-    """Photos and their classes.
+    """Return photos and their classes.
 
     Raises:
         ValueError: If folders or tables are not clear, or contradict each other.
@@ -56,7 +56,7 @@ def read_photo_classes(folder: Folder, index: PhotoIndex) -> Reading:
     in_tables = match_tables(named, folder, index, may_be_of_anything=folders_suffice)
     if folders_suffice:
         refuse_other_classes(in_folders, in_tables)
-        notes = notes_on('left out {} label maps of photos', sorted(maps))
+        notes = notes_on('ignored {} label maps of photos', sorted(maps))
         notes += folder_notes(folder, in_folders)
         return Reading(in_folders, left_out=maps, notes=notes)
     if not in_tables:
@@ -72,8 +72,8 @@ def read_photo_classes(folder: Folder, index: PhotoIndex) -> Reading:
 def read_class_lists(
     folder: Folder, index: PhotoIndex
 ) -> tuple[list[Match], set[Path]]:
-    """Photos of lists such as mmpretrain's train.txt, which have a photo and a class,
-    or its number, in each line, and these lists."""
+    """Return photos of lists such as mmpretrain's train.txt, which have a photo and a
+    class, or its number, in each line, and these lists."""
     rows: list[tuple[Path, str, str]] = []
     for path in folder.select(folder.files['.txt'], 'labels'):
         lines = [line for line in read_text(path).splitlines() if line.strip()]
@@ -89,7 +89,7 @@ def read_class_lists(
 
 
 def with_names(folder: Folder, matches: list[Match]) -> tuple[list[Match], list[Note]]:
-    """Returns matches with the names of classes that a table in the folder gives their
+    """Return matches with the names of classes that a table in the folder gives their
     numbers, and a note on it."""
     labels = {match.class_name or '' for match in matches}
     table = _table_of_names(folder, labels)
@@ -103,7 +103,7 @@ def with_names(folder: Folder, matches: list[Match]) -> tuple[list[Match], list[
 
 
 def combination_notes(matches: Iterable[Match]) -> list[Note]:
-    """Notes classes that are several others, as where a photo has several labels."""
+    """Note classes that are several others, as where a photo has several labels."""
     names = {match.class_name or '' for match in matches}
     parts = {name: re.split(r'[\s,;|]+', name) for name in names}
     combined = [
@@ -114,7 +114,7 @@ def combination_notes(matches: Iterable[Match]) -> list[Note]:
 
 
 def _table_of_names(folder: Folder, labels: set[str]) -> Optional[NameTable]:
-    """Returns the first table that names all classes, if they are numbers."""
+    """Return the first table that names all classes, if they are numbers."""
     if not all(label.isdigit() for label in labels):
         return None
     paths = [path for ending in NAME_TABLES for path in folder.files[ending]]
@@ -124,7 +124,8 @@ def _table_of_names(folder: Folder, labels: set[str]) -> Optional[NameTable]:
 
 
 def _names_of_numbers(folder: Folder, labels: set[str]) -> dict[str, str]:
-    """Names of classes by number, of an option or a table; none if they have others."""
+    """Return names of classes by number, of an option or a table; none if they have
+    others."""
     if not all(label.isdigit() for label in labels):
         return {}
     names: Mapping[int, str] = dict(enumerate(folder.options.classes or ()))
@@ -136,7 +137,7 @@ def _names_of_numbers(folder: Folder, labels: set[str]) -> dict[str, str]:
 
 
 def folder_notes(folder: Folder, matches: Iterable[Match]) -> list[Note]:
-    """Notes folders below those of classes, which may be the classes, and names that
+    """Note folders below those of classes, which may be the classes, and name that
     differ by blanks."""
     below: dict[str, set[str]] = defaultdict(set)
     written: dict[str, set[str]] = defaultdict(set)
@@ -165,7 +166,7 @@ def folder_notes(folder: Folder, matches: Iterable[Match]) -> list[Note]:
 def without_label_maps(
     folder: Folder, matches: list[Match]
 ) -> tuple[list[Match], set[Path]]:
-    """Returns matches without the label maps of other photos of their class, and these
+    """Return matches without the label maps of other photos of their class, and these
     maps: a folder in the class's folder, or their own name, says what they are."""
     photos, others = list[Match](), list[tuple[Match, Path]]()
     stems: dict[Optional[str], set[str]] = defaultdict(set)
@@ -187,7 +188,7 @@ def without_label_maps(
 
 
 def maps_beside_photos(folder: Folder) -> set[Path]:
-    """Returns pictures in folders of label maps beside those of their photos, such as
+    """Return pictures in folders of label maps beside those of their photos, such as
     images and masks: they have the names of photos, and are no JPEG files."""
     others, photos, stems = list[Path](), list[Path](), set[str]()
     for path in folder.files[PHOTO]:
@@ -221,8 +222,8 @@ def _is_photo_folder(name: str) -> bool:
 
 
 def with_inner_splits(folder: Folder, matches: list[Match]) -> list[Match]:
-    """Returns matches with the splits of folders in those of the classes, if all
-    photos lie in such folders."""
+    """Return matches with the splits of folders in those of the classes, if all photos
+    lie in such folders."""
     splits = [_split_below(_around_class(folder, match)[2]) for match in matches]
     if None in splits or len(set(splits)) < 2:
         return matches
@@ -230,27 +231,27 @@ def with_inner_splits(folder: Folder, matches: list[Match]) -> list[Match]:
 
 
 def _split_below(inner: Sequence[str]) -> Optional[str]:
-    """Returns the split of the first folder in the one of a class, or None."""
+    """Return the split of the first folder in the one of a class, or None."""
     return split_of_name(inner[0]) if inner else None
 
 
 def _around_class(
     folder: Folder, match: Match
 ) -> tuple[Sequence[str], str, Sequence[str]]:
-    """Returns the folders above the one of a photo's class, its name, and the folders
-    in it."""
+    """Return the folders above the one of a photo's class, its name, and the folders in
+    it."""
     parts = match.source.relative_to(folder.base).parts
     place = [_class_of(part) for part in parts].index(match.class_name or '')
     return parts[:place], parts[place], parts[place + 1 :]
 
 
 def _class_of(folder: str) -> str:
-    """The class that the name of a folder means."""
+    """Return the class that the name of a folder means."""
     return ' '.join(folder.split())
 
 
 def _are_splits(matches: list[Match]) -> bool:
-    """Whether names of classes are those of several splits."""
+    """Return whether names of classes are those of several splits."""
     splits = {split_of_name(match.class_name or '') for match in matches}
     return len(splits - {None}) > 1
 
@@ -273,8 +274,8 @@ def refuse_other_classes(in_folders: list[Match], in_tables: list[Match]) -> Non
 def match_tables(
     tables: Iterable[Table], folder: Folder, index: PhotoIndex, may_be_of_anything: bool
 ) -> list[Match]:
-    """Returns the photos of the rows of tables; those that do not name a column of
-    classes, such as of photos for a test, are left out beside one that does.
+    """Return the photos of the rows of tables; those that do not name a column of
+    classes, such as of photos for a test, are ignored beside one that does.
 
     Raises:
         ValueError: If it is not clear which column has the class.
@@ -297,7 +298,7 @@ def match_tables(
 
 
 def _match_row(index: PhotoIndex, table: Table, row: Row, class_name: str) -> Match:
-    """The photo of a row, whose split may be in a column."""
+    """Return the photo of a row, whose split may be in a column."""
     stated = next((row[key] for key in SPLIT_COLUMNS if row.get(key)), '')
     split = split_of_name(stated)
     labels = dict(split=split) if split else {}
@@ -305,7 +306,7 @@ def _match_row(index: PhotoIndex, table: Table, row: Row, class_name: str) -> Ma
 
 
 def read_class_folders(folder: Folder, left_out: Container[Path]) -> list[Match]:
-    """Photos, but those that are left out, in folders that are named after classes.
+    """Photos, but those that are ignored, in folders that are named after classes.
 
     Raises:
         ValueError: If it is not clear which folders are splits.
@@ -346,8 +347,9 @@ def read_class_folders(folder: Folder, left_out: Container[Path]) -> list[Match]
 def _below_containers(
     parts: dict[Path, tuple[str, ...]],
 ) -> dict[Path, tuple[str, ...]]:
-    """Folders of photos below the first ones, if these are called after what they hold,
-    such as Dataset and Examples, or are one, and have the folders of classes."""
+    """Return folders of photos below the first ones, if these are called after what
+    they hold, such as Dataset and Examples, or are one, and have the folders of
+    classes."""
     firsts = {folders[0] for folders in parts.values() if folders}
     inner = {folders[1] for folders in parts.values() if len(folders) > 1}
     is_alone = len(firsts) == 1 and not any(map(split_of_name, firsts))
@@ -362,8 +364,8 @@ def _is_container(name: str) -> bool:
 
 
 def _split_folders(parts: Iterable[tuple[str, ...]]) -> dict[str, str]:
-    """The splits of the first folders, if they are splits; "train" is a class beside
-    other ones, unless they have its folders."""
+    """Return the splits of the first folders, if they are splits; "train" is a class
+    beside other ones, unless they have its folders."""
     below: dict[str, set[str]] = defaultdict(set)
     for folders in parts:
         if len(folders) > 1:
@@ -384,7 +386,8 @@ def _split_folders(parts: Iterable[tuple[str, ...]]) -> dict[str, str]:
 def _is_like_a_split(
     name: str, below: dict[str, set[str]], splits: dict[str, str]
 ) -> bool:
-    """Whether a folder of another name has several folders, all of them a split's."""
+    """Return whether a folder of another name has several folders, all of them a
+    split's."""
     if name in splits or len(below[name]) < 2:
         return False
     return any(below[name] <= below[split] for split in splits)

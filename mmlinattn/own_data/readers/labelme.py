@@ -23,13 +23,13 @@ POLYGONS = ('polygon', 'rotation', 'oriented_rectangle')
 
 
 def recognizes(file: AnnotationFile) -> bool:
-    """Whether it has labelme's parts."""
+    """Return whether it has labelme's parts."""
     content = file.json if file.ending == '.json' else None
     return isinstance(content, dict) and 'shapes' in content and 'imagePath' in content
 
 
 def read(file: AnnotationFile, classes: ClassNames) -> list[Annotation]:
-    """Its photo.
+    """Return its photo.
 
     Raises:
         ValueError: If a shape has no area, or no name.
@@ -54,7 +54,7 @@ def read(file: AnnotationFile, classes: ClassNames) -> list[Annotation]:
 
 
 def parse_object(shapes: list[dict[str, Any]]) -> Object:
-    """The object of a shape, or of the polygons of a group."""
+    """Return the object of a shape, or of the polygons of a group."""
     first = shapes[0]
     name, points, kind = first['label'], first['points'], first.get('shape_type')
     if kind in ('rectangle', 'mask'):
@@ -71,8 +71,8 @@ def parse_object(shapes: list[dict[str, Any]]) -> Object:
 
 
 def parse_mask(text: str, corner: list[float]) -> Optional[Outline]:
-    """The outline of a mask, a PNG file as text, that begins at a corner (x, y); None
-    if it is empty.
+    """Return the outline of a mask, a PNG file as text, that begins at a corner (x, y);
+    None if it is empty.
 
     Raises:
         ValueError: If it is no picture.

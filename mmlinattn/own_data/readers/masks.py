@@ -33,7 +33,8 @@ EXAMPLES = 3  # names of photos in an error
 
 
 def read_label_maps(folder: Folder) -> Reading:
-    """Photos and their label maps, or photos with outlines from which they are drawn.
+    """Return photos and their label maps, or photos with outlines from which they are
+    drawn.
 
     Raises:
         ValueError: If label maps have no photos.
@@ -63,13 +64,13 @@ def read_label_maps(folder: Folder) -> Reading:
     if not folder.options.masks:
         _refuse_instances(matches)
     left_out = sorted(of_objects + beside)
-    notes += notes_on('left out {} label maps of objects or colors', left_out)
+    notes += notes_on('ignored {} label maps of objects or colors', left_out)
     return Reading(matches, left_out=set(left_out), notes=notes)
 
 
 def find_label_maps(folder: Folder, notes: list[Note]) -> list[Path]:
-    """Pictures that are label maps by the option ``--masks``, by their folders, by
-    their own names, or as PNG files beside JPEG files, which is noted."""
+    """Return pictures that are label maps by the option ``--masks``, by their folders,
+    by their own names, or as PNG files beside JPEG files, which is noted."""
     pictures = folder.files[PHOTO]
     if folder.options.masks:
         return folder.select(pictures, 'masks')
@@ -83,8 +84,8 @@ def find_label_maps(folder: Folder, notes: list[Note]) -> list[Path]:
 
 
 def find_photos(folder: Folder, maps: set[Path]) -> list[Path]:
-    """Pictures that are no label maps; those in other folders of label maps are none,
-    unless ``--images`` names them or there are no others."""
+    """Return pictures that are no label maps; those in other folders of label maps are
+    none, unless ``--images`` names them or there are no others."""
     pictures = folder.select(folder.files[PHOTO], 'images')
     photos = [path for path in pictures if path not in maps]
     if folder.options.images:
@@ -94,8 +95,8 @@ def find_photos(folder: Folder, maps: set[Path]) -> list[Path]:
 
 
 def maps_by_folder(folder: Folder) -> list[Path]:
-    """Pictures in folders of label maps: by the last part of a folder's name that says
-    what it has, or by any part if this takes none or all."""
+    """Return pictures in folders of label maps: by the last part of a folder's name
+    that says what it has, or by any part if this takes none or all."""
     pictures, maps = folder.files[PHOTO], list[Path]()
     for is_map_folder in (has_maps, partial(has_word, words=LABEL_MAP_WORDS)):
         maps = [path for path in pictures if is_map_folder(folder.below_base(path))]
@@ -116,8 +117,8 @@ def png_beside_jpeg(pictures: list[Path]) -> list[Path]:
 
 
 def has_maps(folder: str) -> bool:
-    """Whether a folder has label maps: the last of its parts that says so decides, as
-    of masks/images and images/masks."""
+    """Return whether a folder has label maps: the last of its parts that says so
+    decides, as of masks/images and images/masks."""
     for part in reversed(Path(folder).parts):
         if has_word(part, LABEL_MAP_WORDS):
             return True
@@ -127,7 +128,7 @@ def has_maps(folder: str) -> bool:
 
 
 def is_map_name(stem: str) -> bool:
-    """Whether the first or last of several words is one for label maps."""
+    """Return whether the first or last of several words is one for label maps."""
     words = SEPARATORS.split(stem)
     return len(words) > 1 and (_means_map(words[0]) or _means_map(words[-1]))
 
@@ -139,7 +140,7 @@ def _means_map(word: str) -> bool:
 
 
 def pair(index: PhotoIndex, maps: list[Path]) -> list[Match]:
-    """A match of each label map; those without a photo have no path."""
+    """Return a match of each label map; those without a photo have no path."""
     short_names = ShortNames(index.photos)
     shared = _shared_words(maps)
     matches = []
@@ -152,7 +153,7 @@ def pair(index: PhotoIndex, maps: list[Path]) -> list[Match]:
 
 
 def photo_names(stem: str, shared: Container[str] = ()) -> Iterator[str]:
-    """Names that the photo of a label map may have, the likeliest first."""
+    """Yield names that the photo of a label map may have, the likeliest first."""
     words = SEPARATORS.split(stem)
     for end in range(len(words), 0, -1):
         yield stem[: len('_'.join(words[:end]))]
@@ -180,7 +181,8 @@ class ShortNames:
                     self.stems[plain(rest)].add(path.stem)
 
     def find(self, names: Iterable[str]) -> Optional[str]:
-        """The name of the photo with the first of these short names, if it is one."""
+        """Return the name of the photo with the first of these short names, if it is
+        one."""
         for name in names:
             stems = self.stems.get(plain(name), set())
             if stems:
@@ -189,7 +191,7 @@ class ShortNames:
 
 
 def _rests(stem: str, words: list[str]) -> list[tuple[str, str]]:
-    """The last and the first word of several, and a name without them."""
+    """Return the last and the first word of several, and a name without them."""
     if len(words) < 2:
         return []
     last, first = words[-1], words[0]
@@ -213,7 +215,7 @@ def _shared_words(paths: list[Path]) -> dict[Path, set[str]]:
 
 
 def check_pairs(folder: Folder, index: PhotoIndex, matches: list[Match]) -> None:
-    """Refuses label maps without photos.
+    """Refuse label maps without photos.
 
     Raises:
         ValueError: It names one, and what photos are called.
@@ -246,7 +248,7 @@ def _without_objects(maps: list[Path]) -> tuple[list[Path], list[Path]]:
 
 
 def _of_objects(path: Path, pattern: str) -> ValueError:
-    """The error of a label map of objects; ``pattern`` is for ``--masks``."""
+    """Return the error of a label map of objects; ``pattern`` is for ``--masks``."""
     return ValueError(
         f'label maps such as {path} seem to have numbers of objects, not of classes: '
         f'--masks {pattern} takes them as they are'
@@ -254,7 +256,7 @@ def _of_objects(path: Path, pattern: str) -> ValueError:
 
 
 def _refuse_instances(matches: list[Match]) -> None:
-    """Refuses label maps of instances, by a word that their photos do not have.
+    """Refuse label maps of instances, by a word that their photos do not have.
 
     Raises:
         ValueError: It names one.
@@ -268,8 +270,8 @@ def _refuse_instances(matches: list[Match]) -> None:
 
 
 def _without_beside(matches: list[Match]) -> tuple[list[Match], list[Path]]:
-    """Matches without label maps of objects or colors that lie beside another one of
-    the same photo, and these maps."""
+    """Match without label maps of objects or colors that lie beside another one of the
+    same photo, and these maps."""
     words = OBJECT_WORDS | COLOR_WORDS
     plain_ones = {
         match.path for match in matches if not has_word(match.source.stem, words)

@@ -22,7 +22,7 @@ SHOWN = 20  # names in a line
 
 
 def read_named_photos(folder: Folder) -> list[Match]:
-    """Photos whose names begin or end with one of the classes of an option; none
+    """Return photos whose names begin or end with one of the classes of an option; none
     without the option.
 
     Raises:
@@ -39,7 +39,8 @@ def read_named_photos(folder: Folder) -> list[Match]:
 
 
 def class_in(path: Path, wanted: Mapping[str, str]) -> Optional[str]:
-    """The class in the name of a photo, of classes by their plain names, or None.
+    """Return the class in the name of a photo, of classes by their plain names, or
+    None.
 
     Raises:
         ValueError: If there are two.
@@ -63,8 +64,8 @@ def class_in(path: Path, wanted: Mapping[str, str]) -> Optional[str]:
 
 
 def suggest_classes(folder: Folder) -> list[str]:
-    """A line on the option that reads photos whose names seem to have classes; none if
-    they do not."""
+    """Return a line on the option that reads photos whose names seem to have classes;
+    none if they do not."""
     stems = [path.stem for path in folder.files[PHOTO]]
     for place, pattern in PATTERNS.items():
         matches = list(filter(None, map(pattern.fullmatch, stems)))
@@ -77,8 +78,8 @@ def suggest_classes(folder: Folder) -> list[str]:
 
 
 def likely_classes(words: Iterable[str]) -> list[str]:
-    """Words that may be classes: two or more of several photos each, which no camera
-    writes."""
+    """Return words that may be classes: two or more of several photos each, which no
+    camera writes."""
     counts = Counter(words)
     known = PARTS | CAMERA_WORDS
     names = [

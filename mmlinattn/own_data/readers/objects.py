@@ -30,8 +30,8 @@ class ObjectReader:
         self.reading = Reading()
 
     def read_all(self) -> Reading:
-        """Photos and objects of all files; texts and tables beside other labels repeat
-        these, or are of something else.
+        """Return photos and objects of all files; texts and tables beside other labels
+        repeat these, or are of something else.
 
         Raises:
             ValueError: If a file of many photos is damaged.
@@ -76,7 +76,8 @@ class ObjectReader:
             self.reading.notes.append(Note(NO_NAMES))
 
     def _find_layout(self, files: Sequence[AnnotationFile]) -> Layout:
-        """What the numbers of YOLO's lines are, which is noted if it is not usual.
+        """Return what the numbers of YOLO's lines are, which is noted if it is not
+        usual.
 
         Raises:
             ValueError: If it is not clear, and there are no other labels.
@@ -111,7 +112,7 @@ class ObjectReader:
     def read_file(
         self, file: AnnotationFile, readers: tuple[Reader, ...], classes: ClassNames
     ) -> None:
-        """Adds the photos of a file, by the first reader that recognizes it."""
+        """Add the photos of a file, by the first reader that recognizes it."""
 
         def read() -> list[Annotation]:
             reader = next(
@@ -140,7 +141,8 @@ class ObjectReader:
     def _name_of(
         self, annotation: Annotation, path: Path, count: int
     ) -> tuple[str, Path]:
-        """The name of a photo in a file of several, and the place near which it lies.
+        """Return the name of a photo in a file of several, and the place near which it
+        lies.
 
         The file of one photo has the photo's name; what it says may be older.
         """
@@ -153,20 +155,22 @@ class ObjectReader:
         return name, near
 
     def _annotates_many(self, path: Path) -> bool:
-        """Whether a file has the labels of more than one photo, as far as is known."""
+        """Return whether a file has the labels of more than one photo, as far as is
+        known."""
         is_only = len(self.folder.files[path.suffix.lower()]) == 1
         is_of_one = self.index.has(path.name) or path.suffix.lower() == '.xml'
         return is_only or not is_of_one
 
 
 def describe_fault(path: Path, error: Exception) -> ValueError:
-    """An error of a file that names the file, and its kind if its text does not."""
+    """Return an error of a file that names the file, and its kind if its text does
+    not."""
     kind = '' if isinstance(error, ValueError) else f'{type(error).__name__} '
     return ValueError(f'{path}: {kind}{str(error).removeprefix(f"{path}: ")}')
 
 
 def find_tables(folder: Folder) -> list[Path]:
-    """Files of tables; those whose labels are to be filled in are left out."""
+    """Return files of tables; those whose labels are to be filled in are ignored."""
     paths: list[Path] = []
     for ending in TABLE_ENDINGS:
         paths += folder.select(folder.files[ending], 'labels')
@@ -174,5 +178,5 @@ def find_tables(folder: Folder) -> list[Path]:
 
 
 def read_objects(folder: Folder, index: Optional[PhotoIndex] = None) -> Reading:
-    """Photos and objects of the files of labelling tools in a folder."""
+    """Return photos and objects of the files of labelling tools in a folder."""
     return ObjectReader(folder, index or PhotoIndex(folder)).read_all()

@@ -51,7 +51,7 @@ class Table:
     names: dict[str, str]
 
     def class_column(self, column: Optional[str], known: Sequence[str] = ()) -> str:
-        """Returns the column that has the classes, beside those that are known: by its
+        """Return the column that has the classes, beside those that are known: by its
         name, or because there is no other.
 
         Raises:
@@ -69,7 +69,7 @@ class Table:
         return fitting[0]
 
     def named_columns(self, column: Optional[str], others: Sequence[str]) -> list[str]:
-        """Returns the columns whose names say that they have classes."""
+        """Return the columns whose names say that they have classes."""
         choices = [CLASS_COLUMNS, NUMBER_COLUMNS]
         if column:
             choices = [{plain_column(column)}]
@@ -78,13 +78,13 @@ class Table:
 
 
 def plain_column(name: str) -> str:
-    """The name of a column in the form that is compared."""
+    """Return the name of a column in the form that is compared."""
     return re.sub(r'[ _.\-]', '', name.lower())
 
 
 def read_table(path: Path, is_photo: Callable[[str], bool]) -> Optional[Table]:
-    """The table of a file; a column without a name has its number. None if the file
-    names no photos, or nothing else.
+    """Return the table of a file; a column without a name has its number. None if the
+    file names no photos, or nothing else.
 
     Raises:
         ValueError: If rows have other columns than the header.
@@ -115,7 +115,7 @@ def read_table(path: Path, is_photo: Callable[[str], bool]) -> Optional[Table]:
 def _photo_column(
     rows: Iterable[list[str]], is_photo: Callable[[str], bool]
 ) -> Optional[int]:
-    """Returns the column that names most photos; of several, the one with the most
+    """Return the column that names most photos; of several, the one with the most
     different names, because photos may be called by numbers."""
     cells: dict[int, list[str]] = defaultdict(list)
     for row in rows:
@@ -138,15 +138,15 @@ def _cells(text: str) -> list[list[str]]:
 
 
 def _are_boxes(rows: Iterable[list[str]]) -> bool:
-    """Whether the columns 2 to 5 are numbers."""
+    """Return whether the columns 2 to 5 are numbers."""
     return all(map(as_numbers, zip(*(row[1:5] for row in rows))))
 
 
 def read_classes(
     table: Table, column: Optional[str]
 ) -> tuple[list[tuple[Row, str]], bool]:
-    """Rows of a table and their classes, and whether names of columns say where these
-    are; rows without a class are left out.
+    """Return rows of a table and their classes, and whether names of columns say where
+    these are; rows without a class are ignored.
 
     Raises:
         ValueError: If it is not clear which column has the class, or a photo has
@@ -171,8 +171,8 @@ def read_classes(
 
 
 def one_hot_columns(table: Table) -> list[str]:
-    """Columns of yes and no, one for each class; beside columns of something else, each
-    row has one yes."""
+    """Return columns of yes and no, one for each class; beside columns of something
+    else, each row has one yes."""
     columns = [
         column for column in table.rows[0] if column not in (PHOTO, *SPLIT_COLUMNS)
     ]
@@ -190,13 +190,13 @@ def one_hot_columns(table: Table) -> list[str]:
 
 
 def _flag(cell: str) -> Optional[float]:
-    """The number of a cell that says yes or no."""
+    """Return the number of a cell that says yes or no."""
     numbers = as_numbers([cell])
     return numbers[0] if numbers else FLAGS.get(cell.lower())
 
 
 def _have_one(table: Table, columns: Sequence[str]) -> bool:
-    """Whether each row has one yes."""
+    """Return whether each row has one yes."""
     counts = (
         sum(_flag(row[column]) in YES for column in columns) for row in table.rows
     )
@@ -204,7 +204,7 @@ def _have_one(table: Table, columns: Sequence[str]) -> bool:
 
 
 def refuse_one_of_ones(table: Table, column: str, ones: Sequence[str]) -> None:
-    """A column is not one of several of which each photo has one.
+    """Check that a column is not one of several of which each photo has one.
 
     Raises:
         ValueError: If it is.
@@ -228,5 +228,5 @@ def _class_of_ones(table: Table, row: Row, columns: Iterable[str]) -> str:
 
 
 def recognizes(file: AnnotationFile) -> bool:
-    """Whether it is a table."""
+    """Return whether it is a table."""
     return file.ending in ('.csv', '.tsv')

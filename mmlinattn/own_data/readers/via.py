@@ -18,7 +18,7 @@ Region = Mapping[str, Any]
 
 
 def recognizes(file: AnnotationFile) -> bool:
-    """Whether it is a project, or has entries with a name and regions."""
+    """Return whether it is a project, or has entries with a name and regions."""
     if file.ending == '.csv':
         header = file.text.partition('\n')[0]
         return all(column in header for column in COLUMNS)
@@ -33,7 +33,7 @@ def _is_entry(value: Any) -> bool:
 
 
 def read(file: AnnotationFile, classes: ClassNames) -> list[Annotation]:
-    """Its photos; ``--column`` names the attribute that has the class.
+    """Return its photos; ``--column`` names the attribute that has the class.
 
     Raises:
         ValueError: If it is not clear which attribute has the class, or a region has
@@ -78,7 +78,8 @@ def _table_photos(file: AnnotationFile) -> dict[str, list[Region]]:
 
 
 def class_attribute(regions: Iterable[Region], column: Optional[str]) -> Optional[str]:
-    """The attribute of regions that has their class; None if they have none at all.
+    """Return the attribute of regions that has their class; None if they have none at
+    all.
 
     Raises:
         ValueError: If several could have it.
@@ -100,7 +101,7 @@ def class_attribute(regions: Iterable[Region], column: Optional[str]) -> Optiona
 
 
 def region_name(region: Region, attribute: Optional[str]) -> Any:
-    """The class of a region."""
+    """Return the class of a region."""
     if attribute is None:
         return UNNAMED
     name = (region.get('region_attributes') or {}).get(attribute)
@@ -112,8 +113,8 @@ def region_name(region: Region, attribute: Optional[str]) -> Any:
 def parse_region(
     region: Region, attribute: Optional[str], label: str
 ) -> Optional[Object]:
-    """The object of a region, called ``label`` in errors; None if it is no box or
-    outline."""
+    """Return the object of a region, called ``label`` in errors; None if it is no box
+    or outline."""
     shape, name = region['shape_attributes'], region_name(region, attribute)
     kind = shape.get('name')
     if kind == 'rect':

@@ -29,12 +29,12 @@ CORNERS = ('xmin', 'ymin', 'xmax', 'ymax')
 
 
 def recognizes(file: AnnotationFile) -> bool:
-    """Whether it is an annotation of one photo."""
+    """Return whether it is an annotation of one photo."""
     return file.ending == '.xml' and file.xml.tag == 'annotation'
 
 
 def read(file: AnnotationFile, classes: ClassNames) -> list[Annotation]:
-    """Its photo; objects that are difficult are crowds.
+    """Return its photo; objects that are difficult are crowds.
 
     Raises:
         ValueError: If an object has no box, or no name.
@@ -59,7 +59,7 @@ def read(file: AnnotationFile, classes: ClassNames) -> list[Annotation]:
 
 
 def kind_without_area(element: Element) -> Optional[str]:
-    """Returns what LabelMe's element is if it is no object with an area, or None."""
+    """Return what LabelMe's element is if it is no object with an area, or None."""
     if is_true(element.findtext('deleted')):
         return 'deleted'
     polygons = element.findall('polygon')
@@ -70,13 +70,13 @@ def kind_without_area(element: Element) -> Optional[str]:
 
 
 def is_true(flag: Optional[str]) -> bool:
-    """Whether a flag is set."""
+    """Return whether a flag is set."""
     return (flag or '').strip().lower() in ('1', 'true', 'yes')
 
 
 def parse_rotated(element: Element) -> Sequence[Any]:
-    """The corners of a rotated box of roLabelImg, with a center, sides, and an angle in
-    radians, or of DIOR, with four corners."""
+    """Return the corners of a rotated box of roLabelImg, with a center, sides, and an
+    angle in radians, or of DIOR, with four corners."""
     numbers = as_numbers(element.findtext(key) for key in ROTATED)
     if numbers:
         x, y, width, height, turn = numbers
@@ -85,7 +85,7 @@ def parse_rotated(element: Element) -> Sequence[Any]:
 
 
 def parse_object(element: Element, path: Path) -> Object:
-    """Returns the object of an element of a file.
+    """Return the object of an element of a file.
 
     Raises:
         ValueError: If it has no box, no name, or a mask that is not there.
@@ -104,7 +104,7 @@ def parse_object(element: Element, path: Path) -> Object:
 
 
 def find_mask(element: Element, path: Path) -> Optional[Outline]:
-    """Returns the outline of LabelMe's mask, a picture in a folder Masks.
+    """Return the outline of LabelMe's mask, a picture in a folder Masks.
 
     Raises:
         ValueError: If the picture is not there.
@@ -121,8 +121,8 @@ def find_mask(element: Element, path: Path) -> Optional[Outline]:
 
 
 def parse_polygon(element: Element) -> list[Any]:
-    """Places x, y, x, y, ... of an element that has points, numbered or one after
-    another, or a text of numbers."""
+    """Return places x, y, x, y, ... of an element that has points, numbered or one
+    after another, or a text of numbers."""
     places: dict[str, list[Optional[str]]] = {'x': [], 'y': []}
     numbers: dict[str, list[int]] = {'x': [], 'y': []}
     for leaf in element.iter():

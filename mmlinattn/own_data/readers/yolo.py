@@ -17,12 +17,12 @@ NAME_LISTS = ('classes.txt', 'obj_names.txt')
 
 
 def recognizes(file: AnnotationFile) -> bool:
-    """Whether it is a text; only those with a photo's name are asked for."""
+    """Return whether it is a text; only those with a photo's name are asked for."""
     return file.ending == '.txt'
 
 
 def read(file: AnnotationFile, classes: ClassNames) -> list[Annotation]:
-    """Its photo.
+    """Return its photo.
 
     Raises:
         ValueError: If a line is no object, or its class has no name.
@@ -42,7 +42,7 @@ def read(file: AnnotationFile, classes: ClassNames) -> list[Annotation]:
 
 
 def rows_of(file: AnnotationFile) -> Iterator[list[float]]:
-    """The numbers behind the classes of its lines, of those that are numbers."""
+    """Yield the numbers behind the classes of its lines, of those that are numbers."""
     for line in file.text.splitlines():
         numbers = as_numbers(line.split()[1:])
         if numbers:
@@ -50,8 +50,8 @@ def rows_of(file: AnnotationFile) -> Iterator[list[float]]:
 
 
 def parse_object(values: list[float], classes: ClassNames) -> Object:
-    """The object of a line: a class and, in parts of the photo's sides, the center and
-    sides of a box, or a polygon."""
+    """Return the object of a line: a class and, in parts of the photo's sides, the
+    center and sides of a box, or a polygon."""
     number, places = int(values[0]), values[1:]
     layout = classes.layout
     is_box = len(places) <= SCORED or not layout.has_polygons
@@ -70,8 +70,8 @@ def parse_object(values: list[float], classes: ClassNames) -> Object:
 
 
 def read_class_names(files: Mapping[str, Sequence[Path]]) -> ClassNames:
-    """The names of a yaml file, or of a list such as classes.txt, among files by their
-    endings.
+    """Return the names of a yaml file, or of a list such as classes.txt, among files by
+    their endings.
 
     Raises:
         ValueError: If yaml files contradict each other.
@@ -109,7 +109,7 @@ def _yaml_names(paths: list[Path]) -> Optional[ClassNames]:
 
 
 def _parse_yaml(path: Path) -> dict[str, Any]:
-    """The content of a yaml file; nothing if it is of something else."""
+    """Return the content of a yaml file; nothing if it is of something else."""
     try:
         content = yaml.safe_load(read_text(path))
     except (RecursionError, ValueError, yaml.YAMLError) as error:
@@ -131,7 +131,8 @@ def _names_in(content: Mapping[str, Any]) -> dict[int, str]:
 
 
 def _have_lists(names: Any) -> bool:
-    """Whether names are lists themselves, whose text may be longer than any memory."""
+    """Return whether names are lists themselves, whose text may be longer than any
+    memory."""
     if isinstance(names, dict):
         names = list(names.values())
     return isinstance(names, list) and any(

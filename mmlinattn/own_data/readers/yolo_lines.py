@@ -28,7 +28,7 @@ OUTLINES = (
     'lines of {} numbers are taken for outlines: if they have keypoints, a data.yaml '
     'with kpt_shape says so'
 )
-KEYPOINTS = 'left out the keypoints of labels, their boxes are learned'
+KEYPOINTS = 'ignored the keypoints of labels, their boxes are learned'
 
 Row = Sequence[float]
 
@@ -52,7 +52,8 @@ KEYPOINT_LAYOUT = Layout(has_polygons=False)
 
 
 def find_layout(rows: Sequence[Row]) -> Layout:
-    """The layout of all lines of a data set, by the numbers behind their classes.
+    """Return the layout of all lines of a data set, by the numbers behind their
+    classes.
 
     Raises:
         ValueError: If no layout fits all lines.
@@ -69,14 +70,14 @@ def find_layout(rows: Sequence[Row]) -> Layout:
 
 
 def _is_scored_box(row: Row) -> bool:
-    """Whether a confidence, and the id of a track, may stand behind a box."""
+    """Return whether a confidence, and the id of a track, may stand behind a box."""
     if len(row) not in (SCORED, TRACKED) or not 0 <= row[BOX] <= 1:
         return False
     return len(row) == SCORED or (row[-1] >= 0 and row[-1] % 1 == 0)
 
 
 def _polygons(rows: Sequence[Row]) -> Layout:
-    """The layout of polygons with different numbers of corners.
+    """Return the layout of polygons with different numbers of corners.
 
     Raises:
         ValueError: If some lines have an even and others an odd number.
@@ -90,16 +91,16 @@ def _polygons(rows: Sequence[Row]) -> Layout:
 
 
 def _have_tracks(rows: Sequence[Row]) -> bool:
-    """Whether the last number is the id of a track: places are no whole numbers, but
-    for some at an edge."""
+    """Return whether the last number is the id of a track: places are no whole numbers,
+    but for some at an edge."""
     if not all(row[-1] % 1 == 0 and 0 <= row[-2] <= 1 for row in rows):
         return False
     return len(rows) >= SEVERAL or any(row[-1] > 1 for row in rows)
 
 
 def _layout_of_equal(rows: np.ndarray) -> Layout:
-    """The layout of lines (N, n) with the same number of numbers: boxes with keypoints,
-    or polygons.
+    """Return the layout of lines (N, n) with the same number of numbers: boxes with
+    keypoints, or polygons.
 
     Raises:
         ValueError: If they are neither.
@@ -131,7 +132,8 @@ def _unclear(lengths: str) -> ValueError:
 
 
 def _have_visibilities(rows: np.ndarray) -> bool:
-    """Whether each third number behind boxes says whether a keypoint is visible."""
+    """Return whether each third number behind boxes says whether a keypoint is
+    visible."""
     if (rows.shape[1] - BOX) % 3:
         return False
     places = rows[:, BOX:].reshape(len(rows), -1, 3)
@@ -141,7 +143,7 @@ def _have_visibilities(rows: np.ndarray) -> bool:
 
 
 def _have_keypoints(rows: np.ndarray) -> bool:
-    """Whether all lines may be boxes with keypoints in them."""
+    """Return whether all lines may be boxes with keypoints in them."""
     for tail in range(3):
         for step in (2, 3):
             numbers = rows[:, BOX : rows.shape[1] - tail]
@@ -154,8 +156,8 @@ def _have_keypoints(rows: np.ndarray) -> bool:
 
 
 def _in_boxes(rows: np.ndarray, places: np.ndarray, counts: np.ndarray) -> bool:
-    """Whether places (N, k, 2) that count (N, k) are in the boxes of most lines, and
-    these in the photo."""
+    """Return whether places (N, k, 2) that count (N, k) are in the boxes of most lines,
+    and these in the photo."""
     centers, sides = rows[:, :2], rows[:, 2:BOX]
     begins, ends = centers - sides / 2, centers + sides / 2
     in_photo = (begins >= -EDGE) & (ends <= 1 + EDGE) & (sides > 0)
@@ -165,8 +167,8 @@ def _in_boxes(rows: np.ndarray, places: np.ndarray, counts: np.ndarray) -> bool:
 
 
 def _is_polygon(numbers: np.ndarray) -> bool:
-    """Whether corners (2k,) are one after another on a border: the second is near the
-    others, and no edges cross.
+    """Return whether corners (2k,) are one after another on a border: the second is
+    near the others, and no edges cross.
 
     The second one would be the width and height of a box.
     """
@@ -184,7 +186,7 @@ def _is_polygon(numbers: np.ndarray) -> bool:
 
 
 def _edges_cross(corners: np.ndarray) -> bool:
-    """Whether two edges of a polygon (k, 2) cross."""
+    """Return whether two edges of a polygon (k, 2) cross."""
     begins, ends = corners, np.roll(corners, -1, axis=0)
     sides = ends - begins
 
@@ -199,7 +201,7 @@ def _edges_cross(corners: np.ndarray) -> bool:
 
 
 def _is_parallelogram(numbers: np.ndarray) -> bool:
-    """Whether corners (2k,) are those of a rectangle, of any direction."""
+    """Return whether corners (2k,) are those of a rectangle, of any direction."""
     if len(numbers) != QUADRILATERAL:
         return False
     corners = numbers.reshape(-1, 2)

@@ -7,12 +7,12 @@ from .variants import variant
 
 
 def first(tensor: Tensor) -> Tensor:
-    """The only entry of a batch."""
+    """Return the only entry of a batch."""
     return tensor[0]
 
 
 def as_first(tensor: Tensor) -> Tensor:
-    """The inverse of :func:`first`."""
+    """Return the inverse of :func:`first`."""
     return tensor[None]
 
 
@@ -22,7 +22,7 @@ def agents_first(tensor: Tensor) -> Tensor:
 
 
 def agents_last(tensor: Tensor) -> Tensor:
-    """The inverse of :func:`agents_first`."""
+    """Return the inverse of :func:`agents_first`."""
     return tensor.permute(0, 2, 3, 1).contiguous()[None]
 
 

@@ -26,7 +26,7 @@ def read_cait(keys: Keys) -> Layout:
 
 
 def cait_rows(layout: Layout) -> list[Row]:
-    """Rows of CaiT; its class layers have no scaling vectors.
+    """Return rows of CaiT; its class layers have no scaling vectors.
 
     Raises:
         ValueError: If there are no class layers, as in one of our models for maps.

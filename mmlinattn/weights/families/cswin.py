@@ -31,7 +31,7 @@ def our_cswin_layout(keys: Keys) -> Layout:
 
 
 def cswin_rows(layout: Layout, own: tuple[Row, ...] = ()) -> list[Row]:
-    """Rows of CSWin, whose official stages count from 1.
+    """Return rows of CSWin, whose official stages count from 1.
 
     ``own`` are rows of an attention that replaces CSWin's, besides projections.
     """

@@ -29,7 +29,7 @@ def read_deit(keys: Keys) -> Layout:
 
 
 def deit_rows(layout: Layout) -> list[Row]:
-    """Rows of DeiT."""
+    """Return rows of DeiT."""
     if layout.style == 'mm':
         embedding, blocks = 'patch_embed.projection', 'layers'
         block = MM_DEIT_BLOCK

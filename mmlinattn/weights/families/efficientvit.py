@@ -22,7 +22,7 @@ NORMED = (True, True, True, False, False)
 
 
 def convolution(ours: str, official: str, normed: bool = True) -> list[Row]:
-    """Rows of a convolution and its norm, or of one with a bias."""
+    """Return rows of a convolution and its norm, or of one with a bias."""
     if not normed:
         return [Row(f'{ours}.0', f'{official}.conv', LINEAR)]
     return [
@@ -32,7 +32,7 @@ def convolution(ours: str, official: str, normed: bool = True) -> list[Row]:
 
 
 def bottleneck(kind: str, ours: str, official: str, normed: bool) -> list[Row]:
-    """Rows of a block's convolutions, the last of which always has a norm."""
+    """Return rows of a block's convolutions, the last of which always has a norm."""
     names, rows = CONVOLUTIONS[kind], []
     for i, name in enumerate(names):
         has_norm = normed or i == len(names) - 1
@@ -41,12 +41,12 @@ def bottleneck(kind: str, ours: str, official: str, normed: bool) -> list[Row]:
 
 
 def projection(ours: str, official: str) -> Row:
-    """A linear layer of ours without bias, officially a 1 x 1 convolution."""
+    """Return a linear layer of ours without bias, officially a 1 x 1 convolution."""
     return Row(ours, official, WEIGHT, change=from_conv, undo=to_conv)
 
 
 def attention_rows(scales: int) -> list[Row]:
-    """Rows of a block with attention of a number of further scales."""
+    """Return rows of a block with attention of a number of further scales."""
     rows = [
         projection('attn.qkv', 'qkv.conv'),
         projection('attn.proj', 'proj.conv'),
@@ -101,7 +101,7 @@ def our_efficientvit_layout(keys: Keys) -> Layout:
 
 
 def efficientvit_rows(layout: Layout) -> list[Row]:
-    """Rows of EfficientViT."""
+    """Return rows of EfficientViT."""
     code, series = layout.style.split('-')
     stem, *stages = prefixes_of(layout.style)
     kinds = KINDS[series]
@@ -126,7 +126,8 @@ def efficientvit_rows(layout: Layout) -> list[Row]:
 
 
 def classifier_rows(conv: str, linear: str, norm: str, last: str) -> tuple[Row, ...]:
-    """Rows of a classifier's layers behind its backbone, for their official names."""
+    """Return rows of a classifier's layers behind its backbone, for their official
+    names."""
     return (
         *convolution('neck.layer', conv),
         Row('neck.hidden.0', linear, WEIGHT),
@@ -136,7 +137,7 @@ def classifier_rows(conv: str, linear: str, norm: str, last: str) -> tuple[Row, 
 
 
 def segmentor_rows(keys: Keys) -> list[Row]:
-    """Rows of a segmentor's head, for its official keys or ours."""
+    """Return rows of a segmentor's head, for its official keys or ours."""
     ours = 'decode_head.'
     is_official = any(key.startswith('head.input_ops.') for key in keys)
     if not is_official and not any(key.startswith(f'{ours}laterals.') for key in keys):

@@ -7,12 +7,12 @@ from .variants import variant
 
 
 def from_channels_last(tensor: Tensor) -> Tensor:
-    """A vector from (1, 1, C)."""
+    """Return a vector from (1, 1, C)."""
     return tensor.flatten()
 
 
 def to_channels_last(tensor: Tensor) -> Tensor:
-    """The inverse of :func:`from_channels_last`."""
+    """Return the inverse of :func:`from_channels_last`."""
     return tensor.view(1, 1, -1)
 
 

@@ -19,7 +19,7 @@ def read_hvittt(keys: Keys) -> Layout:
 
 
 def hvittt_rows(layout: Layout) -> list[Row]:
-    """Rows of H-ViT^3."""
+    """Return rows of H-ViT^3."""
     rows = nested('stages.0.embedding.', 'patch_embed.', HVITTT_STEM)
     rows += [Row(f'norm{i}', f'norm{i}', NORM) for i in layout.norms]
     return rows + stage_rows(

@@ -50,12 +50,12 @@ class Layout(NamedTuple):
     own: tuple[int, ...] = ()
 
     def has_own(self, stage: int, block: int) -> bool:
-        """True for a block with the family's own attention."""
+        """Return True for a block with the family's own attention."""
         return bool(self.own) and block < self.own[stage]
 
 
 def find_scales(keys: Keys, official: bool) -> tuple[str, ...]:
-    """Options whose vectors are among the keys, official ones or ours."""
+    """Return options whose vectors are among the keys, official ones or ours."""
     last_names = {key.rpartition('.')[2] for key in keys}
     return tuple(
         option for option, names in SCALES.items() if last_names & {*names[official]}
@@ -80,7 +80,7 @@ def read_depths(keys: Keys) -> tuple[int, ...]:
 
 
 def is_mm(keys: Keys) -> bool:
-    """True if a backbone's modules have OpenMMLab's names."""
+    """Return True if a backbone's modules have OpenMMLab's names."""
     return any(key.startswith('patch_embed.projection.') for key in keys)
 
 
@@ -169,7 +169,7 @@ def scaling_rows(
     change: Callable[[Tensor], Tensor] = unchanged,
     undo: Callable[[Tensor], Tensor] = unchanged,
 ) -> tuple[Row, ...]:
-    """Rows of a block's AttnScale and FeatScale vectors, if the model has them.
+    """Return rows of a block's AttnScale and FeatScale vectors, if the model has them.
 
     ``change`` takes an official FeatScale vector to ours, ``undo`` back.
     """
@@ -190,8 +190,8 @@ def stage_rows(
     merging: Iterable[Row],
     block: Iterable[Row],
 ) -> list[Row]:
-    """Rows of the blocks of a pyramid, and of the embeddings between its stages, whose
-    official names follow ``downsample``."""
+    """Return rows of the blocks of a pyramid, and of the embeddings between its stages,
+    whose official names follow ``downsample``."""
     rows = []
     for i, depth in enumerate(depths):
         if i:

@@ -5,7 +5,7 @@ from .layout import Family, Layout, find_norms, read_depths, stage_rows
 
 
 def conv_and_norm(ours: str, official: str) -> tuple[Row, Row]:
-    """Rows of a convolution without bias and its norm."""
+    """Return rows of a convolution without bias and its norm."""
     return (
         Row(f'{ours}.0', f'{official}.conv', WEIGHT),
         Row(f'{ours}.1', f'{official}.norm', BATCH_NORM),
@@ -50,7 +50,7 @@ def read_mlla(keys: Keys) -> Layout:
 
 
 def mlla_rows(layout: Layout) -> list[Row]:
-    """Rows of MLLA."""
+    """Return rows of MLLA."""
     last = len(layout.depths) - 1
     rows = nested('stages.0.embedding.', 'patch_embed.', MLLA_STEM)
     rows += [Row(f'norm{i}', f'norm{i}', NORM) for i in layout.norms]

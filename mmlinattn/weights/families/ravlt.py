@@ -7,27 +7,27 @@ from .layout import HEAD, Family, Layout, our_layout_of_maps, read_depths, stage
 
 
 def from_conv(tensor: Tensor) -> Tensor:
-    """A 1 x 1 convolution's weight as a linear layer's; a bias unchanged."""
+    """Return a 1 x 1 convolution's weight as a linear layer's; a bias unchanged."""
     return tensor.flatten(1) if tensor.dim() == 4 else tensor
 
 
 def to_conv(tensor: Tensor) -> Tensor:
-    """The inverse of :func:`from_conv`."""
+    """Return the inverse of :func:`from_conv`."""
     return tensor[..., None, None] if tensor.dim() == 2 else tensor
 
 
 def from_channels(tensor: Tensor) -> Tensor:
-    """A vector from (1, C, 1, 1)."""
+    """Return a vector from (1, C, 1, 1)."""
     return tensor.flatten()
 
 
 def to_channels(tensor: Tensor) -> Tensor:
-    """The inverse of :func:`from_channels`."""
+    """Return the inverse of :func:`from_channels`."""
     return tensor.view(1, -1, 1, 1)
 
 
 def linear(ours: str, official: str) -> Row:
-    """A linear layer of ours, officially a 1 x 1 convolution."""
+    """Return a linear layer of ours, officially a 1 x 1 convolution."""
     return Row(
         ours=ours, official=official, tensors=LINEAR, change=from_conv, undo=to_conv
     )
@@ -72,7 +72,7 @@ def read_ravlt(keys: Keys) -> Layout:
 
 
 def ravlt_rows(layout: Layout) -> list[Row]:
-    """Rows of RAVLT."""
+    """Return rows of RAVLT."""
     rows = nested('stages.0.embedding.', 'patch_embed.proj.', RAVLT_STEM)
     rows += [Row(f'norm{i}', f'extra_norms.{i}.norm', NORM) for i in layout.norms]
     return rows + stage_rows(layout.depths, 'downsample.', RAVLT_MERGING, RAVLT_BLOCK)

@@ -43,7 +43,7 @@ def read_soft(keys: Keys) -> Layout:
 
 
 def soft_rows(layout: Layout) -> list[Row]:
-    """Rows of SOFT."""
+    """Return rows of SOFT."""
     rows = [
         Row('stages.3.cls_token', 'cls_token'),
         Row('norm3', layout.last_norm, NORM),

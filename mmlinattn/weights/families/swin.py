@@ -27,7 +27,7 @@ MM_SWIN_BLOCK = (
 
 
 def from_unfold(tensor: Tensor) -> Tensor:
-    """Sorts the inputs of OpenMMLab's merging, (..., 4 * C), in the official order.
+    """Sort the inputs of OpenMMLab's merging, (..., 4 * C), in the official order.
 
     In OpenMMLab's order, the four pixels of a channel are neighbors, in raster order.
     In the official order, all channels of a pixel are, and pixels are in column order.
@@ -36,7 +36,7 @@ def from_unfold(tensor: Tensor) -> Tensor:
 
 
 def to_unfold(tensor: Tensor) -> Tensor:
-    """The inverse of :func:`from_unfold`."""
+    """Return the inverse of :func:`from_unfold`."""
     return tensor.unflatten(-1, (2, 2, -1)).transpose(-3, -1).flatten(-3)
 
 
@@ -64,7 +64,7 @@ def read_swin(keys: Keys) -> Layout:
 
 
 def swin_rows(layout: Layout, own: tuple[Row, ...] = ()) -> list[Row]:
-    """Rows of Swin.
+    """Return rows of Swin.
 
     ``own`` are rows of an attention that replaces Swin's, besides projections.
     """

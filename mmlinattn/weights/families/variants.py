@@ -38,7 +38,7 @@ def variant(
     swin: tuple[Row, ...] = (),
     cswin: tuple[Row, ...] = (),
 ) -> Family:
-    """A family of Swin and CSWin with another attention.
+    """Return a family of Swin and CSWin with another attention.
 
     Args:
         name, title, code: See :class:`~.layout.Family`.

@@ -17,7 +17,7 @@ def read_vittt(keys: Keys) -> Layout:
 
 
 def vittt_rows(layout: Layout) -> list[Row]:
-    """Rows of ViT^3."""
+    """Return rows of ViT^3."""
     (depth,) = layout.depths
     rows = [
         Row('patch_embed.layer.0', 'patch_embed.proj', LINEAR),

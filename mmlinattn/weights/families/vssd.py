@@ -61,7 +61,7 @@ def our_vssd_layout(keys: Keys) -> Layout:
 
 
 def vssd_rows(layout: Layout) -> list[Row]:
-    """Rows of VSSD."""
+    """Return rows of VSSD."""
     last = len(layout.depths) - 1
     rows = nested('stages.0.embedding.', 'patch_embed.', MLLA_STEM)
     rows += [Row(f'norm{i}', f'outnorm{i}', NORM) for i in layout.norms]
