@@ -14,7 +14,7 @@ MIM_FILES = ('tools', 'configs', 'model-index.yml', 'dataset-index.yml')
 
 
 def link_mim_files():
-    """Makes ``mmlinattn/.mim`` in the source tree, for an editable install.
+    """Make ``mmlinattn/.mim`` in the source tree, for an editable install.
 
     Relative links keep it in step with the tree and let the tree be moved;
     where the system refuses links, it gets copies.
@@ -62,7 +62,7 @@ def read_version():
 
 
 def read_readme():
-    """The README with absolute links, for pages of package indexes."""
+    """Return the README with absolute links, for pages of package indexes."""
     readme = ROOT / 'README.md'
     text = readme.read_text(encoding='utf-8') if readme.exists() else ''
     text = re.sub(r'(!\[[^]]*\]\()(?!http|#)', rf'\1{URL}/raw/main/', text)
@@ -104,7 +104,7 @@ EXTRAS = {
 
 
 def union(*extras):
-    """The requirements of several extras."""
+    """Return the requirements of several extras."""
     return sorted({requirement for extra in extras for requirement in EXTRAS[extra]})
 
 

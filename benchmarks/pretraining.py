@@ -471,10 +471,10 @@ def main(argv: Any = None) -> None:
         study.describe_maps(name)
         for seed in range(args.seeds):
             study.run(name, True, False, seed)
-            # its random weights are those of the class token's
-            if not STARTS[name].shuffled:
+            # without pretraining they are the model with a class token
+            if not name.startswith(('shuffled labels', 'mean of tokens')):
                 study.run(name, False, False, seed)
-            if name == 'class token':
+            if name.startswith('class token'):
                 study.run(name, True, True, seed)
                 study.run(name, False, True, seed)
 

@@ -18,7 +18,7 @@ from mmlinattn.runs import train
 
 
 def draw_shapes(folder, count=24):
-    """Writes photos of two classes, discs and squares."""
+    """Write photos of two classes, discs and squares."""
     for name, draw in (('disc', 'ellipse'), ('square', 'rectangle')):
         (folder / name).mkdir(parents=True)
         for i in range(count):
