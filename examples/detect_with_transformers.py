@@ -24,7 +24,7 @@ import mmlinattn.timm  # noqa: F401
 
 
 def detector(backbone, classes, weights=None, **settings):
-    """An RT-DETRv2 on the last three maps of a backbone by its name in timm."""
+    """Return an RT-DETRv2 on the last three maps of a backbone by its name in timm."""
     body = TimmBackboneConfig(
         backbone=backbone, out_indices=[1, 2, 3], use_pretrained_backbone=False
     )
@@ -66,7 +66,7 @@ class Photos(torch.utils.data.Dataset):
         return dict(pixels=sample['pixel_values'][0], labels=sample['labels'][0])
 
     def read(self, index):
-        """A photo, as Pillow has it."""
+        """Return a photo, as Pillow has it."""
         name = self.coco.imgs[self.ids[index]]['file_name']
         return load_image(str(self.images / name))
 

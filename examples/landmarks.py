@@ -27,7 +27,7 @@ PLACES = (0.36, 0.5), (0.36, 0.93), (0.93, 0.5)
 
 
 def read(path, side):
-    """A photo (3, side, side), normalized."""
+    """Return a photo (3, side, side), normalized."""
     photo = read_image(str(path), ImageReadMode.RGB)
     return normalize(resize(photo, [side, side], antialias=True) / 255, MEAN, STD)
 

@@ -15,7 +15,7 @@ sys.modules['torch'] = None  # shows that nothing imports it
 
 
 def load_predictor(path):
-    """The class of a file that need not be installed."""
+    """Return the class of a file that need not be installed."""
     spec = importlib.util.spec_from_file_location('predictor', path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
@@ -24,7 +24,7 @@ def load_predictor(path):
 
 
 def lines(found, classes):
-    """What was found in a photograph, a line each, whatever the task."""
+    """Return what was found in a photograph, a line each, whatever the task."""
     if 'label_map' in found:
         ids = found['label_map']
         shares = [((ids == k).mean(), name) for k, name in enumerate(classes)]

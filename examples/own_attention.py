@@ -29,7 +29,7 @@ class LinearAttention(ProjectedAttention):
 
 
 def seconds(backbone, images):
-    """The time of a prediction, after a first one."""
+    """Return the time of a prediction, after a first one."""
     with torch.no_grad():
         backbone(images)
         start = time.perf_counter()

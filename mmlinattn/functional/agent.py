@@ -19,7 +19,8 @@ def agent_attention(
     agent_bias: Optional[Tensor] = None,
     query_bias: Optional[Tensor] = None,
 ) -> Tensor:
-    r"""Two softmax attentions in a row: agents attend to keys, queries to agents.
+    r"""Return two softmax attentions in a row: agents attend to keys, queries to
+    agents.
 
     :math:`\sigma(Q A^T / \sqrt d + B_2)\,\sigma(A K^T / \sqrt d + B_1) V`
     (*Agent Attention: On the Integration of Softmax and Linear Attention*,

@@ -22,7 +22,7 @@ Side = Union[int, Sides]
 
 
 def square_side(size: int, name: str) -> int:
-    """Side of a square that has this many tokens.
+    """Return side of a square that has this many tokens.
 
     Args:
         size (int): Number of tokens.
@@ -45,7 +45,7 @@ def square_side(size: int, name: str) -> int:
 def pad_map(
     x: Tensor, hw_shape: Shape, side: Side, centered: bool = False
 ) -> tuple[Tensor, Shape]:
-    """Zero-pads a token map to whole blocks.
+    """Zero-pad a token map to whole blocks.
 
     Args:
         x (Tensor): (..., N, d).
@@ -68,7 +68,7 @@ def pad_map(
 def crop_map(
     x: Tensor, padded_shape: Shape, hw_shape: Shape, centered: bool = False
 ) -> Tensor:
-    """Undoes :func:`pad_map`: (..., N', d) to (..., N, d)."""
+    """Undo :func:`pad_map`: (..., N', d) to (..., N, d)."""
     if are_equal(padded_shape, hw_shape):
         return x
     maps = unflatten(x, -2, padded_shape)
@@ -76,7 +76,7 @@ def crop_map(
 
 
 def blockify(x: Tensor, hw_shape: Shape, side: Side, centered: bool = False) -> Tensor:
-    """Cuts a token map into blocks, zero-padded to whole ones.
+    """Cut a token map into blocks, zero-padded to whole ones.
 
     Args:
         x (Tensor): (..., N, d).
@@ -101,7 +101,7 @@ def blockify(x: Tensor, hw_shape: Shape, side: Side, centered: bool = False) -> 
 def unblockify(
     x: Tensor, hw_shape: Shape, side: Side, centered: bool = False
 ) -> Tensor:
-    """Undoes :func:`blockify`: (..., n, s * t, d) to (..., N, d)."""
+    """Undo :func:`blockify`: (..., n, s * t, d) to (..., N, d)."""
     grid, sides = _grid(hw_shape, side)
     padded_shape = _whole_blocks(hw_shape, side)
     blocks = unflatten(unflatten(x, -2, sides), -4, grid).transpose(-4, -3)
@@ -110,13 +110,13 @@ def unblockify(
 
 
 def block_shape_on(hw_shape: Shape, side: Side) -> Shape:
-    """Sides (s, t) of a block on a map (H, W); see :func:`pad_map`."""
+    """Return sides (s, t) of a block on a map (H, W); see :func:`pad_map`."""
     rows, cols = (side, side) if isinstance(side, int) else side
     return hw_shape[0] if rows is None else rows, hw_shape[1] if cols is None else cols
 
 
 def _grid(hw_shape: Shape, side: Side) -> tuple[Shape, Shape]:
-    """Numbers of blocks along both sides of a map, and the sides of a block."""
+    """Return numbers of blocks along both sides of a map, and the sides of a block."""
     rows, cols = (side, side) if isinstance(side, int) else side
     # a symbol that is divided by itself is no 1 to a compiler
     num_rows = 1 if rows is None else ceil_div(hw_shape[0], rows)
@@ -132,7 +132,8 @@ def _whole_blocks(hw_shape: Shape, side: Side) -> Shape:
 def _margins(
     padded_shape: Shape, hw_shape: Shape, centered: bool
 ) -> tuple[int, int, int, int]:
-    """Columns left and right of the map in the padded one, rows above and below."""
+    """Return columns left and right of the map in the padded one, rows above and
+    below."""
     below, right = padded_shape[0] - hw_shape[0], padded_shape[1] - hw_shape[1]
     if not centered:
         return 0, right, 0, below
@@ -141,14 +142,14 @@ def _margins(
 
 
 def _pad(maps: Tensor, padded_shape: Shape, hw_shape: Shape, centered: bool) -> Tensor:
-    """Maps (..., H, W, d) of a size to (..., H', W', d) of the padded one."""
+    """Return maps (..., H, W, d) of a size to (..., H', W', d) of the padded one."""
     if are_equal(padded_shape, hw_shape):
         return maps
     return pad(maps, (0, 0, *_margins(padded_shape, hw_shape, centered)))
 
 
 def _crop(maps: Tensor, padded_shape: Shape, hw_shape: Shape, centered: bool) -> Tensor:
-    """Undoes :func:`_pad`."""
+    """Undo :func:`_pad`."""
     if are_equal(padded_shape, hw_shape):
         return maps
     left, right, top, below = _margins(padded_shape, hw_shape, centered)
@@ -159,5 +160,6 @@ def _crop(maps: Tensor, padded_shape: Shape, hw_shape: Shape, centered: bool) ->
 
 
 def _is_compiled() -> bool:
-    """True for a compiler, which makes another graph for each answer about sizes."""
+    """Return True for a compiler, which makes another graph for each answer about
+    sizes."""
     return is_traced() and not is_exported()

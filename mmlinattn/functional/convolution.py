@@ -16,7 +16,7 @@ from .tracing import apply, is_exported
 def depthwise_conv2d(
     x: Tensor, weight: Tensor, bias: Optional[Tensor] = None
 ) -> Tensor:
-    """Convolves each channel with its own filter. The map keeps its size.
+    """Convolve each channel with its own filter. The map keeps its size.
 
     On a CPU, the gradient of the input is computed as a convolution with mirrored
     filters. PyTorch's own gradient takes up to 300 times as long (torch 2.1, maps with
@@ -37,7 +37,7 @@ def depthwise_conv2d(
 
 
 def dynamic_conv2d(x: Tensor, filters: Tensor) -> Tensor:
-    """Convolves each channel of each image with its own filter.
+    """Convolve each channel of each image with its own filter.
 
     Args:
         x (Tensor): (B, C, H, W).
@@ -77,7 +77,7 @@ class _DepthwiseConv2d(Function):
     def tangent(
         ctx: Any, x: Optional[Tensor], weight: Optional[Tensor], bias: Optional[Tensor]
     ) -> Any:
-        """Derivative of the output for those of the inputs."""
+        """Return the derivative of the output for those of the inputs."""
         of_x, of_weight = ctx.saved_tensors
         parts = [] if x is None else [_convolve(x, of_weight)]
         parts += [] if weight is None else [_convolve(of_x, weight)]

@@ -22,7 +22,7 @@ def focus(
     scale: Optional[Tensor] = None,
     axes: tuple[int, ...] = (-1,),
 ) -> Tensor:
-    r"""Draws vectors to their largest axes and keeps their lengths.
+    r"""Draw vectors to their largest axes and keep their lengths.
 
     :math:`\phi_p(x) = f_p(ReLU(x))`,
     :math:`f_p(x) = \frac{\|x\|}{\|x^{**p}\|} x^{**p}` (*FLatten Transformer:

@@ -10,7 +10,8 @@ from torch import Tensor
 
 
 def unflatten(x: Tensor, dim: int, sizes: Sequence[Any]) -> Tensor:
-    """A view with one axis split into several, as :meth:`torch.Tensor.unflatten`.
+    """Return a view with one axis split into several, as
+    :meth:`torch.Tensor.unflatten`.
 
     The export of that method to ONNX makes constants of the sizes that follow.
 
@@ -35,7 +36,7 @@ def to_map(tokens: Tensor, hw_shape: Sequence[Any]) -> Tensor:
 
 
 def to_tokens(maps: Tensor) -> Tensor:
-    """A map (..., d, H, W) as (..., N, d)."""
+    """Return a map (..., d, H, W) as (..., N, d)."""
     # not flatten(-2): the strides of its gradient for one image make BatchNorm's
     # backward pass wrong on a CPU
     dim = maps.dim()  # as above

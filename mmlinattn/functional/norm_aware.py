@@ -64,7 +64,8 @@ def _both_signs(x: Tensor) -> Tensor:
 
 
 def _power_of_positive(x: Tensor, power: Tensor) -> Tensor:
-    """A power of positive entries, and 0 for others, whose derivatives are then 0."""
+    """Return a power of positive entries, and 0 for others, whose derivatives are then
+    0."""
     is_positive = x > 0
     powers = torch.where(is_positive, x, torch.ones_like(x)) ** power
     return torch.where(is_positive, powers, torch.zeros_like(x))

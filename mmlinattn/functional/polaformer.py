@@ -61,6 +61,6 @@ def _signed_powers(x: Tensor, power: Tensor) -> Tensor:
 
 
 def _swap(x: Tensor) -> Tensor:
-    """Swaps the features of both signs, (B, h, 2d, n)."""
+    """Swap the features of both signs, (B, h, 2d, n)."""
     positive, negative = x.chunk(2, -2)
     return torch.cat((negative, positive), -2)

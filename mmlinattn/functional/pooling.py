@@ -16,7 +16,7 @@ from .tracing import is_exported
 
 
 def adaptive_avg_pool2d(x: Tensor, size: Union[int, tuple[int, int]]) -> Tensor:
-    """Averages over a grid of cells, like PyTorch's function of this name.
+    """Average over a grid of cells, like PyTorch's function of this name.
 
     ONNX has no such operator for maps of any size, and no GPU a deterministic gradient.
     There it is a product with two matrices.
@@ -38,7 +38,7 @@ def adaptive_avg_pool2d(x: Tensor, size: Union[int, tuple[int, int]]) -> Tensor:
 
 
 def resize(x: Tensor, size: tuple[int, int], mode: str) -> Tensor:
-    """Interpolates, like :func:`torch.nn.functional.interpolate` without aligned
+    """Interpolate, like :func:`torch.nn.functional.interpolate` without aligned
     corners, whose bicubic gradient on a GPU is not deterministic before PyTorch 2.15.
 
     Args:
@@ -63,15 +63,15 @@ def _along_both_sides(x: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
 
 
 def _cubic_weights(x: Tensor, length: int, number: int) -> Tensor:
-    """The matrix (number, length) that resizes one side: what a side of ones at one
-    position becomes, in x's dtype."""
+    """Return the matrix (number, length) that resizes one side: what a side of ones at
+    one position becomes, in x's dtype."""
     sides = torch.eye(length, dtype=x.dtype, device=x.device)[None, None]
     size = (number, length)
     return interpolate(sides, size, mode='bicubic', align_corners=False)[0, 0]
 
 
 def _averages(x: Tensor, length: Any, number: Any) -> Tensor:
-    """The matrix (number, length) whose row i averages over the positions from
+    """Return the matrix (number, length) whose row i averages over the positions from
     floor(i * length / number) to ceil((i + 1) * length / number), in x's dtype."""
     cells = torch.arange(number, device=x.device).unsqueeze(-1)
     positions = torch.arange(length, device=x.device)

@@ -28,12 +28,12 @@ def at_least_float32(*tensors: Tensor) -> tuple[Tensor, ...]:
 
 
 def is_half(x: Tensor) -> bool:
-    """True for a tensor in float16 or bfloat16."""
+    """Return True for a tensor in float16 or bfloat16."""
     return x.dtype in (torch.float16, torch.bfloat16)
 
 
 def is_autocast_to_float16(x: Tensor) -> bool:
-    """True if matrix products on the device of ``x`` are autocast to float16."""
+    """Return True if matrix products on the device of ``x`` are autocast to float16."""
     return _autocast_dtype(x.device.type) == torch.float16
 
 
@@ -69,7 +69,7 @@ def _permitted(device_type: str) -> Optional[str]:
 
 
 def rounded_to(x: Tensor) -> Optional[str]:
-    """The precision that matrix products round ``x`` to: 'tf32', 'bf16' or None.
+    """Return the precision that matrix products round ``x`` to: 'tf32', 'bf16' or None.
 
     ``torch.set_float32_matmul_precision`` and its kin permit it for float32. 11 or 8 of
     24 bits are too few where exponents and inverses depend on the result.
@@ -108,8 +108,8 @@ def _unrounded(device_type: str) -> Iterator[None]:
 
 
 def _own_precision(library: str, operation: str) -> str:
-    """A setting of PyTorch itself, 'none' if it has the value of the one above it. That
-    is what PyTorch returns then, so the one above is changed for a moment."""
+    """Return a setting of PyTorch itself, 'none' if it has the value of the one above
+    it. That is what PyTorch returns then, so the one above is changed for a moment."""
     precision = _torch._get_fp32_precision_getter(library, operation)
     if library == 'generic':  # there is none above it
         return precision

@@ -20,7 +20,7 @@ ROTARY_EPS = 1e-6
 
 
 def rotate(x: Tensor, hw_shape: Sequence[Any], steps: int) -> Tensor:
-    r"""Turns pairs of channels by angles that grow with a token's row and column.
+    r"""Turn pairs of channels by angles that grow with a token's row and column.
 
     The first K pairs turn by row :math:`\cdot\,\omega_j`, the next K by column
     :math:`\cdot\,\omega_j`, with :math:`\omega_j = 10000^{-j / steps}`; a pair that is

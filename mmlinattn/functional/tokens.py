@@ -21,7 +21,7 @@ _FEW = 128  # queries; for more, softmax attention fills a GPU
 
 
 def sum_over_tokens(x: Tensor, y: Tensor) -> Tensor:
-    """Computes ``x^T y``.
+    """Compute ``x^T y``.
 
     Args:
         x (Tensor): (..., N, c).
@@ -36,7 +36,7 @@ def sum_over_tokens(x: Tensor, y: Tensor) -> Tensor:
 
 
 def to_every_token(x: Tensor, y: Tensor) -> Tensor:
-    """Computes ``x y``; the gradient of y is a sum over tokens.
+    """Compute ``x y``; the gradient of y is a sum over tokens.
 
     Args:
         x (Tensor): (..., N, c).

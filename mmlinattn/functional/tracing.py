@@ -19,7 +19,7 @@ _UNBOUNDED = 2**31  # no size that is a number
 
 
 def is_traced() -> bool:
-    """True while a tracer, a compiler or an exporter records the run.
+    """Return True while a tracer, a compiler or an exporter records the run.
 
     A recording must not read values or branch on them.
     """
@@ -38,7 +38,7 @@ def constant_when_compiled(function: Callable) -> Callable:
 
 
 def is_exported() -> bool:
-    """True while the run is recorded for maps of other sizes too.
+    """Return True while the run is recorded for maps of other sizes too.
 
     This holds in a trace, which PyTorch's export to ONNX makes, and in
     ``torch.export``, but not in ``torch.compile``, which checks sizes and compiles
@@ -51,7 +51,7 @@ def is_exported() -> bool:
 
 
 def apply(function: type[Function], *args: Any) -> Any:
-    """Calls an autograd function; in an export, its forward pass only, because a file
+    """Call an autograd function; in an export, its forward pass only, because a file
     can't hold Python code.
 
     Args:
@@ -78,15 +78,15 @@ def _with_jvp(function: Any) -> type[Function]:
 
 
 def is_transformed() -> bool:
-    """True inside of ``torch.func``, where values can't be branched on."""
+    """Return True inside of ``torch.func``, where values can't be branched on."""
     bindings: Any = torch._C  # a compiler does not ask it
     return not is_traced() and bindings._are_functorch_transforms_active()
 
 
 def can_read_values(x: Tensor) -> bool:
-    """True where a branch may depend on the values of a tensor: outside of recordings,
-    ``torch.func`` and the capture of a CUDA graph, if the tensor has values (on the
-    device meta, it has none)."""
+    """Return True where a branch may depend on the values of a tensor: outside of
+    recordings, ``torch.func`` and the capture of a CUDA graph, if the tensor has values
+    (on the device meta, it has none)."""
     if is_traced() or is_transformed() or x.is_meta:
         return False
     return not (x.is_cuda and torch.cuda.is_current_stream_capturing())
@@ -103,8 +103,8 @@ def ceil_div(size: Any, divisor: Any) -> Any:
 
 
 def are_equal(a: Sequence[Any], b: Sequence[Any]) -> bool:
-    """Whether sizes are known to be equal. Symbols are not: a branch on each size of
-    each stage would make a compiler compile again and again."""
+    """Return whether sizes are known to be equal. Symbols are not: a branch on each
+    size of each stage would make a compiler compile again and again."""
     if is_exported():
         return False
     if _HAS_PROOFS and is_traced():
@@ -118,7 +118,7 @@ def are_equal(a: Sequence[Any], b: Sequence[Any]) -> bool:
 
 
 def smaller(a: Any, b: Any) -> Any:
-    """The minimum of two sizes, which may be symbols."""
+    """Return the minimum of two sizes, which may be symbols."""
     if not is_exported():
         return a if a <= b else b  # min would stay an expression of a compiler's
     if isinstance(b, Tensor):  # the sizes of a tracer are tensors
@@ -127,7 +127,7 @@ def smaller(a: Any, b: Any) -> Any:
 
 
 def larger(a: Any, b: Any) -> Any:
-    """The maximum of two sizes, which may be symbols."""
+    """Return the maximum of two sizes, which may be symbols."""
     if not is_exported():
         return a if a >= b else b
     if isinstance(b, Tensor):

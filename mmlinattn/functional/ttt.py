@@ -18,7 +18,7 @@ _SIDE = 3  # of the filters
 
 
 def trained_swiglu(q: Tensor, k: Tensor, v: Tensor, w1: Tensor, w2: Tensor) -> Tensor:
-    r"""A gated network after one step that teaches it the values of the keys.
+    r"""Return a gated network after one step that teaches it the values of the keys.
 
     The network is :math:`f(x) = x W_1 \odot SiLU(x W_2)`, and its loss :math:`-\frac{1}
     {3 N} \sum_i f(K_i) V_i^T`. A column g of the gradients becomes :math:`g / (\|g\| +
@@ -47,7 +47,8 @@ def trained_swiglu(q: Tensor, k: Tensor, v: Tensor, w1: Tensor, w2: Tensor) -> T
 
 
 def trained_conv(q: Tensor, k: Tensor, v: Tensor, weight: Tensor) -> Tensor:
-    r"""A depthwise convolution after one step that teaches it the values of the keys.
+    r"""Return a depthwise convolution after one step that teaches it the values of the
+    keys.
 
     Loss and step are those of :func:`trained_swiglu`, with the 9 weights of a channel
     in place of a column.
@@ -76,5 +77,5 @@ def trained_conv(q: Tensor, k: Tensor, v: Tensor, weight: Tensor) -> Tensor:
 
 
 def _clip(gradient: Tensor, dims: tuple[int, ...]) -> Tensor:
-    """A gradient, shorter than 1 along some axes."""
+    """Return a gradient, shorter than 1 along some axes."""
     return gradient / (gradient.norm(dim=dims, keepdim=True) + 1)

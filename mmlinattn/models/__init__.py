@@ -78,8 +78,8 @@ from .necks.simple_feature_pyramid import SimpleFeaturePyramid as SimpleFeatureP
 
 
 def _import_rooms() -> None:
-    """Registers the classes of files without a line above, which tells editors a name,
-    and makes them attributes of this package, too."""
+    """Register the classes of files without a line above, which tells editors a name,
+    and make them attributes of this package, too."""
     modules = set()
     for room in ('attentions', 'backbones', 'necks'):
         for _, file, _ in iter_modules([str(Path(__file__).parent / room)]):

@@ -155,7 +155,7 @@ def _add_ridge(a: Tensor, ridge: float) -> Tensor:
 def _invert(
     a: Tensor, x: Tensor, num_iters: int, solver: str, alpha: Optional[Tensor] = None
 ) -> Tensor:
-    """The inverse of A times x, (B, h, m, k)."""
+    """Return the inverse of A times x, (B, h, m, k)."""
     if solver == 'cholesky':
         return cholesky_solve(a, x)
     return newton_pinv(a, num_iters, x, alpha=alpha, solver=solver)
@@ -166,7 +166,7 @@ def _scaled(y: Tensor, factor: Optional[float]) -> Tensor:
 
 
 def divide_by_row_sums(sums: Tensor) -> Tensor:
-    r"""Computes :math:`\hat K V / z` with :math:`z = \hat K 1`.
+    r"""Compute :math:`\hat K V / z` with :math:`z = \hat K 1`.
 
     Rounding, and tokens far from all landmarks, can make a row sum 0 or less. Its mean
     :math:`1^T \hat K 1 / N` cannot be negative, since the kernel is positive

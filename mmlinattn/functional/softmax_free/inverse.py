@@ -50,7 +50,7 @@ def newton_pinv(
     alpha: Optional[Tensor] = None,
     solver: str = 'auto',
 ) -> Tensor:
-    r"""Applies ``num_iters`` Newton-Raphson steps towards the inverse of A.
+    r"""Apply ``num_iters`` Newton-Raphson steps towards the inverse of A.
 
     The result is finite for any rank of A, and for equal row sums, where the literal
     iteration stands still. Rounding errors in A's null space grow by up to
@@ -87,7 +87,7 @@ def newton_pinv(
 
 
 def cholesky(a: Tensor) -> Tensor:
-    """The lower Cholesky factors of matrices (..., m, m); NaN of those with NaN.
+    """Return the lower Cholesky factors of matrices (..., m, m); NaN of those with NaN.
 
     A GPU does not check that A is positive definite, because it would have to wait; on
     a CPU, an indefinite one is an error of torch.linalg.
@@ -109,7 +109,7 @@ def _checked_cholesky(a: Tensor) -> Tensor:
 
 
 def cholesky_solve(a: Tensor, rhs: Tensor) -> Tensor:
-    """Solves A y = rhs, in float32 or more; :func:`newton_pinv` is another operator.
+    """Solve A y = rhs, in float32 or more; :func:`newton_pinv` is another operator.
 
     Add a ridge to A first, well above its rounding errors, 1e-7 m. A GPU does not check
     that A is positive definite, because the check would wait for it.
@@ -177,7 +177,7 @@ def newton_filter(eigenvalues: Tensor, alpha: Tensor, num_iters: int) -> Tensor:
 def check_solver(
     solver: str, num_iters: int = 20, ridge: float = 0.0, normalize: Any = True
 ) -> None:
-    """Checks the options of the inversion, and the kind of normalization.
+    """Check the options of the inversion, and the kind of normalization.
 
     Raises:
         ValueError: If ``solver`` is unknown, ``num_iters`` is no integer in
@@ -207,7 +207,7 @@ def check_solver(
 
 
 def _pick_solver(solver: str, num_iters: int, a: Tensor) -> str:
-    """Resolves 'auto', and 'spectral' in a file, which has no eigenvalues."""
+    """Resolve 'auto', and 'spectral' in a file, which has no eigenvalues."""
     if solver != 'auto' and not is_exported():
         return solver
     if not is_exported():  # a file serves for all sizes
@@ -263,7 +263,7 @@ class _Solve(Function):
 
     @staticmethod
     def tangent(ctx: Any, of_a: Any, of_rhs: Any, *others: Any) -> Tensor:
-        """Derivative of the output for those of A and of the right-hand side."""
+        """Return the derivative for those of A and of the right-hand side."""
         a, y, *prepared = ctx.saved_tensors
         with full_precision(y):
             change = 0 if of_a is None else -of_a @ y
@@ -300,7 +300,7 @@ class _Newton:
 
     @staticmethod
     def multiply(prepared: Prepared, x: Tensor, num_iters: int) -> Tensor:
-        """The operator times x, (..., m, k)."""
+        """Return the operator times x, (..., m, k)."""
         return prepared[0].view(*x.shape[:-1], -1) @ x
 
 
@@ -361,7 +361,7 @@ class _Cholesky(_Newton):
 
 
 def _one_axis(x: Tensor) -> Tensor:
-    """All axes before the last two as one."""
+    """Return all axes before the last two as one."""
     return x.unsqueeze(0).flatten(0, -3)
 
 

@@ -72,8 +72,8 @@ def gaussian_kernel(q: Tensor, k: Optional[Tensor] = None) -> Tensor:
 
 
 def _exponential(exponents: Tensor, ridge: Optional[float] = None) -> Tensor:
-    """The kernel of exponents, which it overwrites; 1 + ridge on the diagonal, if given
-    for the kernel of tokens with themselves."""
+    """Return the kernel of exponents, which it overwrites; 1 + ridge on the diagonal,
+    if given for the kernel of tokens with themselves."""
     with torch.no_grad():  # rounding of distances has no gradient
         exponents.clamp_(max=0)
         if ridge is not None and is_exported():  # ONNX has no view of a diagonal
@@ -84,7 +84,7 @@ def _exponential(exponents: Tensor, ridge: Optional[float] = None) -> Tensor:
 
 
 def gaussian_product(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Computes ``gaussian_kernel(q, k) @ v`` without the kernel matrix in memory.
+    """Compute ``gaussian_kernel(q, k) @ v`` without the kernel matrix in memory.
 
     It is a fused softmax attention, see the module's docstring: time grows with M * N,
     memory with M + N. Errors of float32 are 3e-7 to 3e-6 of the result's norm for
@@ -128,9 +128,9 @@ def kernel_products(q: Tensor, k: Tensor) -> tuple[Product, Product]:
 def landmark_kernels(
     landmarks: Tensor, q: Tensor, ridge: Any
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """A + ridge * I, (B, h, m, m), and the transpose of P, (B, h, N, m), of landmarks
-    (B, h, m, d) and queries (B, h, N, d); and what P is computed of, the queries with
-    the landmarks' mean as the origin, and their norms (B, h, N, 1)."""
+    """Return a + ridge * I, (B, h, m, m), and the transpose of P, (B, h, N, m), of
+    landmarks (B, h, m, d) and queries (B, h, N, d); and what P is computed of, the
+    queries with the landmarks' mean as the origin, and their norms (B, h, N, 1)."""
     m, num_queries = landmarks.size(2), q.size(2)
     with autocast_disabled(q):
         # one tensor of both takes fewer operators
@@ -150,8 +150,8 @@ def landmark_kernels(
 def kernel_by_norms(
     x: Tensor, norms: Tensor, num_columns: Any, ridge: Optional[float] = 0.0
 ) -> Tensor:
-    """The kernel of tokens (..., M, d), of norms (..., M, 1), and the first N of them,
-    (..., M, N); on its diagonal 1 + ridge, unless that is None."""
+    """Return the kernel of tokens (..., M, d), of norms (..., M, 1), and the first N of
+    them, (..., M, N); on its diagonal 1 + ridge, unless that is None."""
     dtype = x.dtype
     if rounded_to(x):
         x, norms = x.double(), norms.double()
@@ -163,7 +163,7 @@ def kernel_by_norms(
 
 
 def product_dtype(*tensors: Tensor) -> torch.dtype:
-    """The dtype that products with the kernel are computed in.
+    """Return the dtype that products with the kernel are computed in.
 
     It is half precision if all tensors have it, on a GPU, and no gradient is wanted: a
     result has up to twice the error of its rounding, a gradient of the landmarks would
@@ -200,8 +200,8 @@ def _lifted(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
 def _fused_product(
     rows: Tensor, columns: Tensor, v: Tensor, chunks: Optional[int] = None
 ) -> Tensor:
-    """The product by softmax attention, of the results of :func:`_lifted`. On a GPU,
-    keys come in chunks whose results add up."""
+    """Return the product by softmax attention, of the results of :func:`_lifted`. On a
+    GPU, keys come in chunks whose results add up."""
     (num_heads, num_keys, e), width = v.shape[1:], rows.size(-1)
     if width < e + 1:
         width = -(-(e + 1) // 8) * 8
@@ -245,21 +245,21 @@ def _minus_half_square(x: Tensor) -> Tensor:
 
 
 def _centered(q: Tensor, k: Optional[Tensor]) -> tuple[Tensor, Tensor]:
-    """Both shifted by k's mean, so that less cancels in the logits; k is q without
-    one."""
+    """Return both shifted by k's mean, so that less cancels in the logits; k is q
+    without one."""
     center = (q if k is None else k).detach().mean(-2, keepdim=True)
     centered = q - center
     return centered, centered if k is None else k - center
 
 
 def _count_chunks(queries: Tensor, num_keys: int) -> int:
-    """The number of chunks of keys that fills a GPU."""
+    """Return the number of chunks of keys that fills a GPU."""
     blocks = queries.size(0) * queries.size(1) * -(-queries.size(2) // _QUERIES)
     return max(1, min(_BLOCKS // blocks, num_keys // _KEYS, _MOST_CHUNKS))
 
 
 def _product_in_pieces(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """The product, with the kernel of some of the queries at a time."""
+    """Return the product, with the kernel of some of the queries at a time."""
     num_queries = q.size(2)
     q, k = _centered(q, k)
     of_q, of_k = _minus_half_square(q), _minus_half_square(k)

@@ -49,7 +49,7 @@ def linear_softmax_free_attention(
     window: int = 1,
     hw_shape: Optional[Shape] = None,
 ) -> Tensor:
-    r"""Computes :math:`\tilde K V / \max(\tilde K 1, 1)`, see the module.
+    r"""Compute :math:`\tilde K V / \max(\tilde K 1, 1)`, see the module.
 
     Args:
         q (Tensor): Queries, which are the keys too, divided by :math:`d^{1/4}`,
@@ -103,7 +103,7 @@ def with_exact_windows(
 def nystroem_features(
     q: Tensor, landmarks: Tensor, ridge: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    r"""The tokens' features :math:`U^T`, (B, h, N, m), whose inner products are
+    r"""Return the tokens' features :math:`U^T`, (B, h, N, m), whose inner products are
     :math:`\hat K`; no row is longer than 1, but for rounding. Also the shifted queries
     and their norms of :func:`~.kernel.landmark_kernels`."""
     a, kernel, x, norms = landmark_kernels(landmarks, q, landmarks.size(2) * ridge)
@@ -140,7 +140,7 @@ class _AddMissing(Function):
 
     @staticmethod
     def tangent(ctx: Any, of_far: Optional[Tensor], *tangents: Optional[Tensor]) -> Any:
-        """Derivative of the output for those of the inputs."""
+        """Return the derivative of the output for those of the inputs."""
         x, norms, u, v = inputs = ctx.saved_tensors
         of_x, of_norms, of_u, of_v = (
             torch.zeros_like(y) if of_y is None else of_y

@@ -54,8 +54,8 @@ class Polynomial(NamedTuple):
 
 @constant_when_compiled
 def newton_polynomial(num_iters: int, dtype: torch.dtype) -> Polynomial:
-    """The polynomial of T = 18...24 steps, the same for every matrix: accurate to 1e-6
-    in float32, 1e-13 in float64."""
+    """Return the polynomial of T = 18...24 steps, the same for every matrix: accurate
+    to 1e-6 in float32, 1e-13 in float64."""
     return _fit(num_iters, _TOLERANCES[dtype])
 
 
@@ -106,7 +106,7 @@ def _evaluate(coefficients: tuple[float, ...], w: float) -> float:
 def apply_polynomial(
     polynomial: Polynomial, scale: Tensor, powers: Sequence[Any], x: Tensor
 ) -> Tensor:
-    r"""Multiplies x (n, m, k) by g(A), with :math:`\sqrt{\alpha/2}`, (n, 1, 1), as the
+    r"""Multiply x (n, m, k) by g(A), with :math:`\sqrt{\alpha/2}`, (n, 1, 1), as the
     scale and the :func:`polynomial_powers` of ``scale * a``."""
     x = scale * x
     for k in range(len(polynomial.heights)):
@@ -135,9 +135,9 @@ def _times(polynomial: Polynomial, powers: Sequence[Any], k: int, x: Tensor) -> 
 
 
 def polynomial_powers(polynomial: Polynomial, w: Tensor) -> list[Any]:
-    """The matrices that :func:`apply_polynomial` multiplies by, (n, m, m) each, of a
-    symmetric w with eigenvalues in [0, 1]: :math:`w_0` to :math:`w_{K-1}`, None for
-    those that are not kept, and :math:`4 w_K - 2`."""
+    """Return the matrices that :func:`apply_polynomial` multiplies by, (n, m, m) each,
+    of a symmetric w with eigenvalues in [0, 1]: :math:`w_0` to :math:`w_{K-1}`, None
+    for those that are not kept, and :math:`4 w_K - 2`."""
     powers: list[Any] = []
     interval = 1 if is_exported() else _KEPT
     for k, h in enumerate(polynomial.heights):

@@ -53,7 +53,7 @@ class AgentBias(nn.Module):
     def _fit_stored_map(
         self, state_dict: dict[str, Tensor], prefix: str, *args: Any
     ) -> None:
-        """Resizes a checkpoint's rows and columns to the number of ours."""
+        """Resize a checkpoint's rows and columns to the number of ours."""
         for name in ('rows', 'columns'):
             stored, own = state_dict.get(f'{prefix}{name}'), getattr(self, name)
             if stored is not None and stored.shape[:2] == own.shape[:2]:

@@ -15,7 +15,7 @@ from ..layers.types import HW
 
 
 def check_count(value: Any, name: str) -> None:
-    """Raises an error with the argument's name unless it is a positive integer."""
+    """Raise an error with the argument's name unless it is a positive integer."""
     if not isinstance(value, int) or value < 1:
         raise ValueError(f'{name} must be a positive integer, got {value!r}')
 
@@ -76,7 +76,7 @@ class BaseAttention(BaseModule):
         return self.attn_drop if self.training else 0.0
 
     def key_shape(self, hw_shape: HW) -> HW:
-        """Size of the map of keys for a map of (H, W) queries."""
+        """Return size of the map of keys for a map of (H, W) queries."""
         return hw_shape[0], hw_shape[1]
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
@@ -97,7 +97,7 @@ class BaseAttention(BaseModule):
         return self.merge_heads(self.scale(self.product(q, k, v, hw_shape), v))
 
     def product(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
-        """The attention of heads (B, h, N, d), without AttnScale."""
+        """Return the attention of heads (B, h, N, d), without AttnScale."""
         raise NotImplementedError
 
     def split_heads(self, x: Tensor, num_heads: Optional[int] = None) -> Tensor:
@@ -110,11 +110,11 @@ class BaseAttention(BaseModule):
         return x.transpose(1, 2).flatten(2)
 
     def scale(self, out: Tensor, v: Tensor) -> Tensor:
-        """Applies AttnScale to the attention product, if it is switched on."""
+        """Apply AttnScale to the attention product, if it is switched on."""
         return out if self.omega is None else attn_scale(out, v, self.omega)
 
     def project_in_float32(self, out: Tensor) -> Tensor:
-        """Applies ``proj`` to sums that half precision can't hold."""
+        """Apply ``proj`` to sums that half precision can't hold."""
         # a quantized layer has a method of this name, and wants float32
         weight = self.proj.weight
         dtype = weight.dtype if isinstance(weight, torch.Tensor) else torch.float32
@@ -122,7 +122,7 @@ class BaseAttention(BaseModule):
             return self.proj(out.to(dtype))
 
     def check_map(self, x: Tensor, hw_shape: HW) -> None:
-        """Refuses, by a ValueError, x that does not have N = H * W > 0 tokens: empty
+        """Refuse, by a ValueError, x that does not have N = H * W > 0 tokens: empty
         maps, and tokens besides the map's."""
         if is_exported():
             return
@@ -183,11 +183,11 @@ class ProjectedAttention(BaseAttention):
         return self.project_back(out * gate[0] if gate else out)
 
     def project_back(self, out: Tensor) -> Tensor:
-        """The last projection, (B, N, C) to (B, N, C)."""
+        """Return the last projection, (B, N, C) to (B, N, C)."""
         return self.proj(out)
 
     def project(self, x: Tensor) -> tuple[Tensor, ...]:
-        """Queries, keys and values, and a gate if there is one, (B, N, C) each."""
+        """Return queries, keys, values, and a gate if there is one, (B, N, C) each."""
         parts = self.qkv(x).split(self.embed_dims, -1)
         # one projection may serve queries and keys
         return parts if len(parts) == 3 + self.gated else (parts[0], *parts)

@@ -80,7 +80,7 @@ class ELFATT(ProjectedAttention):
         )
 
     def divide(self, split_ratio: float) -> tuple[HW, HW]:
-        """Channels and heads of the global and the local half."""
+        """Return channels and heads of the global and the local half."""
         if not 0 <= split_ratio <= 1:
             raise ValueError(f'split_ratio must be in [0, 1], got {split_ratio}')
         global_dims = round(split_ratio * self.embed_dims)

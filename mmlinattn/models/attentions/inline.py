@@ -74,7 +74,7 @@ class InLineAttention(ProjectedAttention):
         return inline_attention(q, k, v)
 
     def convolve(self, v: Tensor, hw_shape: HW, tokens: Tensor) -> Tensor:
-        """Convolves values (B, N, C), each image with the filters of its own tokens."""
+        """Convolve values (B, N, C), each image with the filters of its own tokens."""
         height, width = hw_shape
         num_extra = v.size(1) - height * width
         filters = self.filters(tokens.mean(1).unsqueeze(-1))  # (B, 9C, 1)

@@ -31,22 +31,22 @@ Sides = Union[int, HW]
 
 
 def pool_map(x: Tensor, hw_shape: HW, side: Sides) -> Tensor:
-    """Averages x (B, h, N, d) over a grid of cells, for maps (H, W) of any size;
+    """Average x (B, h, N, d) over a grid of cells, for maps (H, W) of any size;
     ``side`` has the cells along each side of the map. Returns (B, h, cells, d)."""
     maps = to_map(x.flatten(0, 1), hw_shape)  # (B * h, d, H, W)
     return unflatten(to_tokens(pool(maps, side)), 0, x.shape[:2])
 
 
 def pool(maps: Tensor, side: Sides) -> Tensor:
-    """Averages maps (B, C, H, W) over the cells of a grid, in float32 or more."""
+    """Average maps (B, C, H, W) over the cells of a grid, in float32 or more."""
     with autocast_disabled(maps):
         (wide,) = at_least_float32(maps)
         return adaptive_avg_pool2d(wide, side).to(maps.dtype)
 
 
 def fixed_grid(side: int, hw_shape: HW) -> HW:
-    r"""Rows and columns of a grid of at most s * s cells that are nearly squares, on a
-    map (H, W) of any shape; at most H and W.
+    r"""Return rows and columns of a grid of at most s * s cells that are nearly
+    squares, on a map (H, W) of any shape; at most H and W.
 
     The short side of the map gets :math:`s \sqrt{short / long}` of them, rounded, and
     the long one as many as are left. So a map and its transpose have cells of the same
@@ -91,13 +91,13 @@ class LandmarkSampler(nn.Module):
             self.fixed_side = square_side(fixed, 'num_landmarks')
 
     def grid(self, hw_shape: HW) -> HW:
-        """Rows and columns of landmarks on a map of size (H, W)."""
+        """Return rows and columns of landmarks on a map of size (H, W)."""
         if self.fixed_side:
             return fixed_grid(self.fixed_side, hw_shape)
         return self.cells(hw_shape)
 
     def cells(self, hw_shape: HW) -> HW:
-        """Rows and columns of cells of the ratio."""
+        """Return rows and columns of cells of the ratio."""
         return tuple(larger(side // self.ratio, 1) for side in hw_shape)
 
     def num_landmarks(self, hw_shape: HW) -> int:
@@ -189,8 +189,8 @@ class RandomSampler(LandmarkSampler):
 
 
 def fixed_draw(index: Tensor) -> Tensor:
-    r"""A fixed permutation of 0...N - 1 that looks random, (N,) to (N,), without a
-    generator: :math:`i \mapsto (10^9 + i)^5` modulo the prime :math:`2^{31} - 1` is
+    r"""Return a fixed permutation of 0...N - 1 that looks random, (N,) to (N,), without
+    a generator: :math:`i \mapsto (10^9 + i)^5` modulo the prime :math:`2^{31} - 1` is
     one to one."""
     start, prime = index + 10**9, 2**31 - 1
     square = start * start % prime

@@ -99,7 +99,7 @@ class MultiheadSelfAttention(nn.Module):
 
     @staticmethod
     def left_out(mask: Tensor, shape: torch.Size) -> Tensor:
-        """True for the tokens that a mask of this shape leaves out.
+        """Return True for the tokens that a mask of this shape leaves out.
 
         Raises:
             ValueError: If the mask has another dtype or shape, or biases.

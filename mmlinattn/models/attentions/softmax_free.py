@@ -24,7 +24,7 @@ from .landmarks import SAMPLERS
 def check_exact_window(
     exact_window: int, attn_norm: Union[bool, str], solver: str, relative_ridge: bool
 ) -> None:
-    """Refuses, by a ValueError, a window that is no size, or of another operator than
+    """Refuse, by a ValueError, a window that is no size, or of another operator than
     the linear one."""
     if not isinstance(exact_window, int) or exact_window < 0:
         raise ValueError(
@@ -131,7 +131,7 @@ class SoftmaxFreeAttention(BaseAttention):
         self.proj = nn.Linear(embed_dims, embed_dims)
 
     def keep_scale(self, hw_shape: HW) -> None:
-        """Keeps the norm of the output on other maps as on those of the training, of
+        """Keep the norm of the output on other maps as on those of the training, of
         size (H, W), by a factor."""
         self.trained_size = math.prod(hw_shape), self.sampler.num_landmarks(hw_shape)
 
@@ -189,7 +189,7 @@ class SoftmaxFreeAttention(BaseAttention):
         return dict(gaussian_kernel=len(x) * kernels, pseudo_inverse=len(x) * inverse)
 
     def count_exact_part(self, hw_shape: HW) -> int:
-        """Those of the tokens' features, and of the kernel inside of windows."""
+        """Return those of the tokens' features, and of the kernel inside of windows."""
         m, n = self.sampler.num_landmarks(hw_shape), math.prod(hw_shape)
         h, d = self.num_heads, self.head_dims
         if self.exact_window == 1:

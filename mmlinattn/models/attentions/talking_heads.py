@@ -61,7 +61,7 @@ class TalkingHeadsAttention(ProjectedAttention):
 
 
 def _mix_heads(linear: nn.Linear, x: Tensor) -> Tensor:
-    """Applies a linear layer along the heads of x, (B, h, N, M)."""
+    """Apply a linear layer along the heads of x, (B, h, N, M)."""
     return linear(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
 
 

@@ -85,7 +85,7 @@ class TTTAttention(BaseAttention):
         return self.merge_heads(self.scale(out, out))
 
     def convolve(self, qkv: list[Tensor], hw_shape: HW) -> Tensor:
-        """Queries, keys and values (B, N, d) of the convolution to its output."""
+        """Compute the convolution's output of queries, keys and values (B, N, d)."""
         num_extra = qkv[0].size(1) - math.prod(hw_shape)
         q, k, v = [to_map(x[:, num_extra:], hw_shape) for x in qkv]
         out = to_tokens(trained_conv(q, k, v, self.w3))

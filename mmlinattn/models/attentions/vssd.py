@@ -98,7 +98,7 @@ class VSSDAttention(BaseAttention):
         return self.proj(self.norm(out).to(gate.dtype) * gate)
 
     def weigh(self, steps: Tensor) -> Tensor:
-        """Weights of the tokens (B, N, h) for their projected steps."""
+        """Return weights of the tokens (B, N, h) for their projected steps."""
         with autocast_disabled(steps):
             steps, bias, decays = at_least_float32(steps, self.dt_bias, self.A_log)
             return softplus(steps + bias) * decays.exp()

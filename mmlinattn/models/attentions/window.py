@@ -99,7 +99,7 @@ class WindowAttention(ProjectedAttention):
     def _fit_stored_table(
         self, state_dict: dict[str, Tensor], prefix: str, *args: Any
     ) -> None:
-        """Resizes a checkpoint's table of another window to ours, as Swin does."""
+        """Resize a checkpoint's table of another window to ours, as Swin does."""
         key = f'{prefix}relative_position_bias_table'
         stored, own = state_dict.get(key), self.relative_position_bias_table
         if stored is None or stored.shape == own.shape:
@@ -119,7 +119,7 @@ class WindowAttention(ProjectedAttention):
         return self.proj(crop_map(out, padded_shape, hw_shape))
 
     def window_on(self, hw_shape: HW) -> tuple[HW, int]:
-        """Sides of a window on a map, and their shift."""
+        """Return sides of a window on a map, and their shift."""
         if self.pad_small_map:
             return (self.window_size, self.window_size), self.shift_size
         shorter = smaller(*hw_shape)
@@ -129,7 +129,7 @@ class WindowAttention(ProjectedAttention):
         return (side, side), self.shift_size * (1 - is_one)
 
     def bias_of(self, window: HW) -> Tensor:
-        """Biases in a window that may be shrunk, (h, 1, s * s, s * s)."""
+        """Return biases in a window that may be shrunk, (h, 1, s * s, s * s)."""
         index = self.relative_position_index
         if not self.pad_small_map:
             rows, columns = window
@@ -166,7 +166,7 @@ class WindowAttention(ProjectedAttention):
 
     @staticmethod
     def roll(x: Tensor, hw_shape: HW, shift: int) -> Tensor:
-        """Shifts a token map (B, N, C) cyclically along both sides."""
+        """Shift a token map (B, N, C) cyclically along both sides."""
         if is_exported():
             rows, columns = (
                 (torch.arange(length, device=x.device) - shift) % length

@@ -125,7 +125,7 @@ class BaseBackbone(PaddedModule):
 
     @classmethod
     def resolve_arch(cls, arch: Union[str, dict]) -> dict:
-        """An architecture by its name, or a dict with the entries of one; else a
+        """Return an architecture by its name, or a dict with the entries of one; else a
         ValueError."""
         if not isinstance(arch, dict):
             names = sorted(cls.arch_zoo)
@@ -152,7 +152,7 @@ class BaseBackbone(PaddedModule):
         return tuple(self.stage_strides[i] for i in self.out_indices)
 
     def stage_of(self, param_name: str) -> int:
-        """The stage a parameter belongs to; -1 before the first block,
+        """Return the stage a parameter belongs to; -1 before the first block,
         ``num_stages`` after the last one."""
         raise NotImplementedError
 
@@ -172,8 +172,8 @@ class BaseBackbone(PaddedModule):
         return self.layer_of(param_name[len(prefix) :] if inside else '')
 
     def freeze(self) -> None:
-        """Freezes parameters: those of frozen stages, and those of stages after
-        the last returned one, which never get a gradient."""
+        """Freeze parameters: those of frozen stages, and those of stages after the last
+        returned one, which never get a gradient."""
         for name, param in self.named_parameters():
             stage = self.stage_of(name)
             unused = max(self.out_indices) < stage < self.num_stages
@@ -199,17 +199,17 @@ class BaseBackbone(PaddedModule):
         return self.run_without_padding(x)
 
     def run_block(self, block: nn.Module, *args: Any) -> Tensor:
-        """Runs a block; with ``with_cp``, the backward pass computes it again."""
+        """Run a block; with ``with_cp``, the backward pass computes it again."""
         if self.with_cp and torch.is_grad_enabled():
             return recomputed(block, *args)
         return block(*args)
 
     def add_norm(self, index: int, dims: int, eps: float) -> None:
-        """Adds the LayerNorm of a returned map, under the name that mm gives it."""
+        """Add the LayerNorm of a returned map, under the name that mm gives it."""
         self.add_module(f'norm{index}', nn.LayerNorm(dims, eps=eps))
 
     def returned(self) -> list[tuple[bool, Optional[nn.Module]]]:
-        """A pair for each stage up to the last returned one: True if it is
+        """Return a pair for each stage up to the last returned one: True if it is
         returned, and the norm of its map or None."""
         # in one loop: a compiler may take a separate stage number for a variable
         return [
@@ -233,7 +233,7 @@ class BaseBackbone(PaddedModule):
         return to_map(x, hw_shape).contiguous()
 
     def check_image(self, x: Tensor) -> None:
-        """Raises a ValueError for x unless it is (B, in_channels, H, W) with B >= 1 and
+        """Raise a ValueError for x unless it is (B, in_channels, H, W) with B >= 1 and
         H, W >= 32, and all values are finite.
 
         With ``refuses_nan``, values are checked on a CPU only, because on a GPU the

@@ -8,8 +8,9 @@ Constructor = TypeVar('Constructor', bound=Callable[..., None])
 
 
 def with_defaults(init: Constructor, **defaults: Any) -> Constructor:
-    """A constructor with the arguments of ``init`` and other defaults, which ``help``
-    shows. Written out, two dozen arguments would hide the few that a model changes."""
+    """Return a constructor with the arguments of ``init`` and other defaults, which
+    ``help`` shows. Written out, two dozen arguments would hide the few that a model
+    changes."""
     parameters = signature(init).parameters
 
     @wraps(init)

@@ -125,7 +125,7 @@ class EfficientViTBlock(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """Maps (B, C, H, W) to maps of the same shape."""
+        """Return maps of the shape of the input, (B, C, H, W)."""
         hw_shape = (x.size(2), x.size(3))
         tokens = self.attn(to_tokens(bounded(x)), hw_shape)
         out = self.norm(to_map(self.feat_scale(tokens), hw_shape))
@@ -320,7 +320,7 @@ class EfficientViT(BaseBackbone):
         return outs
 
     def run_blocks(self, blocks: nn.Sequential, x: Tensor) -> Tensor:
-        """Maps after the stem or a stage."""
+        """Return maps after the stem or a stage."""
         for block in blocks:
             x = self.run_block(block, x)
         return x

@@ -18,7 +18,7 @@ from .options import check_config, square_image_side
 
 
 def check_patches(patch_size: int, img_size: int, with_pos_embed: bool) -> None:
-    """Refuses, by a ValueError, patches that do not fill an image for which a table of
+    """Refuse, by a ValueError, patches that do not fill an image for which a table of
     positions is made."""
     divides = 0 < patch_size <= img_size and img_size % patch_size == 0
     if patch_size < 1 or (with_pos_embed and not divides):
@@ -163,7 +163,7 @@ class IsotropicTransformer(BaseBackbone):
         return arch
 
     def add_class_layers(self, arch: dict, block: dict) -> None:
-        """Adds what follows the layers, if a subclass has it."""
+        """Add what follows the layers, if a subclass has it."""
 
     def run(self, x: Tensor, sizes: Optional[list[HW]] = None) -> tuple[Tensor, ...]:
         if sizes is None:
@@ -180,7 +180,7 @@ class IsotropicTransformer(BaseBackbone):
         return tuple(by_size(run_layers, x, sizes))
 
     def run_layers(self, x: Tensor) -> tuple[Tensor, ...]:
-        """The outputs for the map (B, C, H, W) of the patch embedding."""
+        """Return the outputs for the map (B, C, H, W) of the patch embedding."""
         x, hw_shape = embed_tokens(x, self.pos_embed, self.cls_token)
         x = self.drop(x)
         outs = []

@@ -8,7 +8,8 @@ from ..layers.types import Indices
 
 
 def check_config(cfg: Any, name: str) -> dict:
-    """A config, a dict with a 'type', or the type alone as one; else a ValueError."""
+    """Return a config, a dict with a 'type', or the type alone as one; else a
+    ValueError."""
     if isinstance(cfg, str) and find(cfg):
         return dict(type=cfg)
     if not isinstance(cfg, dict) or 'type' not in cfg:
@@ -17,8 +18,8 @@ def check_config(cfg: Any, name: str) -> dict:
 
 
 def resolve_indices(out_indices: Indices, num_stages: int) -> tuple[int, ...]:
-    """The argument ``out_indices`` as a tuple of increasing numbers of stages, from 0;
-    else a ValueError."""
+    """Return the argument ``out_indices`` as a tuple of increasing numbers of stages,
+    from 0; else a ValueError."""
     stages = (out_indices,) if isinstance(out_indices, int) else out_indices
     try:
         indices = tuple(range(num_stages)[i] for i in stages)
@@ -34,7 +35,8 @@ def resolve_indices(out_indices: Indices, num_stages: int) -> tuple[int, ...]:
 
 
 def square_image_side(img_size: Any, smallest: int = 1) -> int:
-    """The argument ``img_size``, a side or two equal ones, as one; else a ValueError.
+    """Return the argument ``img_size``, a side or two equal ones, as one; else a
+    ValueError.
 
     Tables are made for square images, and resized for images of other shapes.
     """

@@ -244,8 +244,8 @@ class PresetTransformer(PyramidTransformer):
     def resolve_entry(
         self, entry: Any, stage: Stage, block: Optional[int] = None
     ) -> Any:
-        """An entry of a list of attentions, with configs in place of names of presets
-        and of None."""
+        """Return an entry of a list of attentions, with configs in place of names of
+        presets and of None."""
         if isinstance(entry, (list, tuple)):
             return [self.resolve_entry(cfg, stage, i) for i, cfg in enumerate(entry)]
         name = 'local' if entry is None else entry
@@ -258,7 +258,7 @@ class PresetTransformer(PyramidTransformer):
         return attention
 
     def find_preset(self, attention: Any, options: Collection[str]) -> Preset:
-        """The preset of an attention, which must take the given options."""
+        """Return the preset of an attention, which must take the given options."""
         is_name = isinstance(attention, str)
         if is_name and attention not in self.presets:
             raise ValueError(

@@ -30,14 +30,14 @@ _LARGEST = 2.0**13
 
 
 def with_heads(embed_dims: list[int], depths: list[int]) -> dict:
-    """An architecture whose heads have 32 channels."""
+    """Return an architecture whose heads have 32 channels."""
     num_heads = [dims // 32 for dims in embed_dims]
     return dict(embed_dims=embed_dims, depths=depths, num_heads=num_heads)
 
 
 def per_stage(value: Any, num_stages: int, name: str) -> list:
-    """One entry for every stage: another value than a list is repeated, and a list of
-    another length is a ValueError."""
+    """Return one entry for every stage: another value than a list is repeated, and a
+    list of another length is a ValueError."""
     if not isinstance(value, (list, tuple)):
         return [value] * num_stages
     if len(value) != num_stages:
@@ -49,7 +49,7 @@ def per_stage(value: Any, num_stages: int, name: str) -> list:
 
 
 def are_sizes_of_stages(sizes: list[Any]) -> bool:
-    """Whether these are lists with one positive integer for each stage."""
+    """Return whether these are lists with one positive integer for each stage."""
     if not all(isinstance(of_stages, (list, tuple)) for of_stages in sizes):
         return False
     lengths = {len(of_stages) for of_stages in sizes}
@@ -57,12 +57,13 @@ def are_sizes_of_stages(sizes: list[Any]) -> bool:
 
 
 def are_positive(numbers: Sequence[Any]) -> bool:
-    """Whether all of these are positive integers."""
+    """Return whether all of these are positive integers."""
     return all(isinstance(number, int) and number > 0 for number in numbers)
 
 
 def attention_pattern(entry: Any) -> list[dict]:
-    """The attentions that repeat over a stage's blocks: one, or those of a list."""
+    """Return the attentions that repeat over a stage's blocks: one, or those of a
+    list."""
     entries = entry if isinstance(entry, (list, tuple)) else [entry]
     return [check_config(cfg, 'attention') for cfg in entries]
 
@@ -97,8 +98,8 @@ class PyramidStage(BaseModule):
         )
 
     def to_tokens(self, x: Tensor) -> tuple[Tensor, HW]:
-        """Turns the embedding's map (B, C, H, W) into tokens, extra ones first, and
-        (H, W)."""
+        """Turn the embedding's map (B, C, H, W) into tokens, extra ones first, and (H,
+        W)."""
         if self.reads_embedding and is_autocast_to_float16(x):
             x = x.clamp(-_LARGEST, _LARGEST)
         x, hw_shape = embed_tokens(x, self.pos_embed, self.cls_token)
@@ -242,7 +243,7 @@ class PyramidTransformer(BaseBackbone):
     def check_norm_cfg(
         self, norm_cfg: Optional[dict], stem: dict, merging: dict
     ) -> None:
-        """Refuses, by a ValueError, a norm layer that no embedding would have."""
+        """Refuse, by a ValueError, a norm layer that no embedding would have."""
         if norm_cfg and 'norm_cfg' in stem and 'norm_cfg' in merging:
             raise ValueError(
                 f'norm_cfg={norm_cfg} would change nothing: the embeddings of this '
@@ -251,7 +252,7 @@ class PyramidTransformer(BaseBackbone):
             )
 
     def add_out_norms(self, out_norm: Optional[str], eps: float) -> None:
-        """Adds LayerNorms of returned maps: all, that of the last stage, or none."""
+        """Add LayerNorms of returned maps: all, that of the last stage, or none."""
         if out_norm not in ('last', 'all', None):
             raise ValueError(
                 f"out_norm must be 'last', 'all' or None, got {out_norm!r}"
@@ -295,8 +296,8 @@ class PyramidTransformer(BaseBackbone):
         x: Tensor,
         sizes: list[HW],
     ) -> list[Tensor]:
-        """The output of :meth:`run_blocks` for the stage's input (B, C', H', W'), which
-        is zero beyond its ``sizes``."""
+        """Return the output of :meth:`run_blocks` for the stage's input (B, C', H',
+        W'), which is zero beyond its ``sizes``."""
         stride = stage.embedding.stride
         (canvas,) = after_stride(((x.size(2), x.size(3)),), stride)
 
@@ -319,8 +320,8 @@ class PyramidTransformer(BaseBackbone):
         norm: Optional[nn.Module],
         x: Tensor,
     ) -> list[Tensor]:
-        """The map (B, C, H, W) of a stage after its blocks, for that of its embedding,
-        and, if it is returned, the stage's output."""
+        """Return the map (B, C, H, W) of a stage after its blocks, for that of its
+        embedding, and, if it is returned, the stage's output."""
         x, hw_shape = stage.to_tokens(x)
         for block in stage.blocks:
             x = self.run_block(block, x, hw_shape)

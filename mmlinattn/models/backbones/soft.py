@@ -185,7 +185,7 @@ class SOFT(PyramidTransformer):
             self.keep_scale()
 
     def keep_scale(self) -> None:
-        """Keeps the norm of softmax-free attention as at ``img_size``."""
+        """Keep the norm of softmax-free attention as at ``img_size``."""
         for stage in self.stages:
             for block in stage.blocks:
                 if isinstance(block.attn, SoftmaxFreeAttention):

@@ -142,7 +142,7 @@ class TransformerBlock(BaseModule):
     def encode_positions(
         self, conv: Optional[DepthwiseConv], x: Tensor, hw_shape: HW
     ) -> Tensor:
-        """Adds a convolution of tokens to them, if there is one."""
+        """Add a convolution of tokens to them, if there is one."""
         if conv is None:
             return x
         # tokens have no norm here, see Embedding
@@ -151,12 +151,12 @@ class TransformerBlock(BaseModule):
             return x + conv(x, hw_shape)
 
     def attention(self, x: Tensor, hw_shape: HW, **options: Any) -> Tensor:
-        """Applies attention, dropout, FeatScale, LayerScale and stochastic depth."""
+        """Apply attention, dropout, FeatScale, LayerScale and stochastic depth."""
         x = self.feat_scale(self.drop(self.attn(x, hw_shape, **options)))
         return self.drop_path(self.scale1(x))
 
     def feed_forward(self, x: Tensor, hw_shape: Optional[HW] = None) -> Tensor:
-        """Applies FFN, LayerScale and stochastic depth."""
+        """Apply FFN, LayerScale and stochastic depth."""
         # not FFN's own forward: its decorators stop torch.compile in torch 2.1
         layers = self.ffn.layers
         x = layers[0](x)

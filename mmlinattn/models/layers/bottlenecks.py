@@ -28,7 +28,7 @@ class DepthwiseConv2d(nn.Conv2d):
 def depthwise(
     channels: int, norm_cfg: Optional[dict], act_cfg: dict, stride: int = 1
 ) -> nn.Sequential:
-    """A 3 x 3 depthwise convolution, a norm or a bias, and an activation."""
+    """Return a 3 x 3 depthwise convolution, a norm or a bias, and an activation."""
     layers = conv_norm_act(
         channels,
         channels,
@@ -89,7 +89,7 @@ def fused_bottleneck(
 def stem_block(
     kind: str, channels: int, norm_cfg: dict, act_cfg: dict
 ) -> nn.Sequential:
-    """Two convolutions of the stem: 'separable', a depthwise and a 1 x 1 one, or
+    """Return two convolutions of the stem: 'separable', a depthwise and a 1 x 1 one, or
     'basic', both 3 x 3."""
     conv = partial(conv_norm_act, channels, channels, norm_cfg, bias=False)
     if kind == 'separable':
@@ -100,7 +100,7 @@ def stem_block(
 
 
 def bounded(x: Tensor) -> Tensor:
-    """A map as the convolutions of a block take it: within float16's range."""
+    """Return a map as the convolutions of a block take it: within float16's range."""
     return x.clamp(-_LARGEST, _LARGEST) if is_autocast_to_float16(x) else x
 
 
@@ -136,7 +136,7 @@ def conv_block(
     drop_path: float = 0.0,
     **layers: Any,
 ) -> ConvBlock:
-    """A bottleneck, which has a shortcut if its stride is 1.
+    """Return a bottleneck, which has a shortcut if its stride is 1.
 
     Args:
         kind (str): 'fused' for :func:`fused_bottleneck`, another one for

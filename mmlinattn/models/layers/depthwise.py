@@ -59,7 +59,7 @@ class DepthwiseConv(nn.Conv2d):
         block_shape: Optional[Sides] = None,
         centered: bool = False,
     ) -> Tensor:
-        """Convolves a map of values, or each of its blocks separately.
+        """Convolve a map of values, or each of its blocks separately.
 
         Args:
             v (Tensor): (B, N, C), N = H * W + extra tokens, which come
@@ -84,7 +84,7 @@ class DepthwiseConv(nn.Conv2d):
         return pad(self.convolve(v[:, num_extra:], hw_shape), (0, 0, num_extra, 0))
 
     def convolve_map(self, x: Tensor, hw_shape: HW) -> Tensor:
-        """Convolves the map's tokens of (B, N, C); extra ones stay as they are."""
+        """Convolve the map's tokens of (B, N, C); extra ones stay as they are."""
         out = self(x, hw_shape)
         num_extra = x.size(1) - math.prod(hw_shape)
         if is_exported() or num_extra:
@@ -92,5 +92,5 @@ class DepthwiseConv(nn.Conv2d):
         return out
 
     def convolve(self, v: Tensor, hw_shape: HW) -> Tensor:
-        """Values (B, H * W, C) to values (B, H * W, C)."""
+        """Return values (B, H * W, C) to values (B, H * W, C)."""
         return to_tokens(depthwise_conv2d(to_map(v, hw_shape), self.weight, self.bias))

@@ -27,7 +27,8 @@ class LayerNorm2d(nn.LayerNorm):
 
 
 def build_norm(norm_cfg: Optional[dict], channels: int) -> nn.Module:
-    """A norm layer for maps; ``type='LN'`` normalizes each position's channels."""
+    """Return a norm layer for maps; ``type='LN'`` normalizes each position's
+    channels."""
     if norm_cfg is None:
         return nn.Identity()
     if parts.type_name(norm_cfg) in ('LN', 'LayerNorm'):
@@ -44,7 +45,7 @@ def conv_norm_act(
     padding: Optional[int] = None,
     **conv: Any,
 ) -> nn.Sequential:
-    """A convolution with bias, a norm layer and an activation.
+    """Return a convolution with bias, a norm layer and an activation.
 
     The official weights have the bias, of which mmcv's ConvModule would warn each
     time. ``padding`` centers the kernel by default.
@@ -58,7 +59,7 @@ def conv_norm_act(
 
 
 def pad_to_strides(x: Tensor, stride: int) -> Tensor:
-    """Zero-pads the right and the bottom of a map to whole strides."""
+    """Zero-pad the right and the bottom of a map to whole strides."""
     height, width = x.shape[2:]
     wanted = ceil_div(height, stride) * stride, ceil_div(width, stride) * stride
     if are_equal(wanted, (height, width)):

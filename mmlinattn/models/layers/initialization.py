@@ -53,14 +53,14 @@ OF_MMENGINE = {'bias_prob', 'override'}
 
 
 def entries_of(init_cfg: InitConfig) -> list[Any]:
-    """An ``init_cfg`` as a list of entries."""
+    """Return an ``init_cfg`` as a list of entries."""
     if not init_cfg:
         return []
     return [init_cfg] if isinstance(init_cfg, Mapping) else list(init_cfg)
 
 
 def is_pretrained(entry: Mapping[str, Any]) -> bool:
-    """Whether an entry of ``init_cfg`` names weights; its type may be MMEngine's
+    """Return whether an entry of ``init_cfg`` names weights; its type may be MMEngine's
     class."""
     return type_name(entry) in ('Pretrained', 'PretrainedInit')
 
@@ -68,7 +68,7 @@ def is_pretrained(entry: Mapping[str, Any]) -> bool:
 def initialize(
     module: nn.Module, type: str, layer: Any = (), bias: float = 0.0, **options: Any
 ) -> None:
-    """Fills weights and biases of a module's layers.
+    """Fill weights and biases of a module's layers.
 
     Args:
         module: The module.
@@ -153,7 +153,7 @@ class BaseModule(nn.Module):
         return None
 
     def _dump_init_info(self) -> None:
-        """What MMEngine calls of the outermost module to log its notes."""
+        """Log notes, which MMEngine asks of the outermost module."""
         sys.modules['mmengine.model'].BaseModule._dump_init_info(self)
 
     def __repr__(self) -> str:

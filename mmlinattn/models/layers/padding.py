@@ -25,14 +25,15 @@ MapFunction = Callable[[Tensor], Sequence[Tensor]]
 
 
 def has_padding(images: Tensor) -> bool:
-    """Whether the last row or the last column of an image (B, C, H, W) is zero."""
+    """Return whether the last row or the last column of an image (B, C, H, W) is
+    zero."""
     last_row = images[:, :, -1].flatten(1).any(1)
     last_column = images[:, :, :, -1].flatten(1).any(1)
     return not bool((last_row & last_column).all())
 
 
 def valid_sizes(images: Tensor, min_side: int) -> list[HW]:
-    """Height and width of each image of a batch without its padding.
+    """Return height and width of each image of a batch without its padding.
 
     Padding is the rows at the bottom and the columns at the right that are exactly zero
     in all channels. An image that is zero everywhere has none.
@@ -56,15 +57,14 @@ def valid_sizes(images: Tensor, min_side: int) -> list[HW]:
 
 
 def after_stride(sizes: Sequence[HW], stride: int) -> list[HW]:
-    """Sizes of maps whose sides are ceil(side / stride)."""
+    """Return sizes of maps whose sides are ceil(side / stride)."""
     return [
         (ceil_div(height, stride), ceil_div(width, stride)) for height, width in sizes
     ]
 
 
 def by_size(function: MapFunction, maps: Tensor, sizes: Sequence[HW]) -> list[Tensor]:
-    """Applies a function to the valid region of each map; those of one size share a
-    call.
+    """Apply a function to the valid region of each map; those of one size share a call.
 
     Args:
         function (Callable): Takes maps (b, C, h, w), and returns outputs that begin
@@ -85,18 +85,19 @@ def by_size(function: MapFunction, maps: Tensor, sizes: Sequence[HW]) -> list[Te
 
 
 def crop(maps: Tensor, size: HW) -> Tensor:
-    """The upper left part (B, C, h, w) of maps (B, C, H, W)."""
+    """Return the upper left part (B, C, h, w) of maps (B, C, H, W)."""
     return maps[:, :, : size[0], : size[1]]
 
 
 def pad_to(maps: Tensor, canvas: HW) -> Tensor:
-    """Zero-pads maps (B, C, h, w) at the right and at the bottom to (B, C, H, W)."""
+    """Zero-pad maps (B, C, h, w) at the right and at the bottom to (B, C, H, W)."""
     below, right = canvas[0] - maps.size(2), canvas[1] - maps.size(3)
     return nn.functional.pad(maps, (0, right, 0, below)) if below or right else maps
 
 
 def trains_batch_norm(*modules: nn.Module) -> bool:
-    """Whether a BatchNorm in one of the modules uses the statistics of its batch."""
+    """Return whether a BatchNorm in one of the modules uses the statistics of its
+    batch."""
     return any(
         isinstance(layer, _BatchNorm) and layer.training
         for module in modules
@@ -105,7 +106,7 @@ def trains_batch_norm(*modules: nn.Module) -> bool:
 
 
 def is_sharded(module: nn.Module) -> bool:
-    """Whether FSDP gathers parts of a module when they run."""
+    """Return whether FSDP gathers parts of a module when they run."""
     if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
         return False
     names = {base.__name__ for part in module.modules() for base in type(part).mro()}
@@ -147,18 +148,18 @@ class PaddedModule(BaseModule):
         raise NotImplementedError
 
     def run(self, x: Tensor, sizes: Optional[list[HW]] = None) -> tuple[Tensor, ...]:
-        """The outputs of :meth:`run_without_padding` for images x (B, C, H, W), which
-        are zero beyond their ``sizes``, one (h, w) each. Without these, all of x is
-        valid."""
+        """Return the outputs of :meth:`run_without_padding` for images x (B, C, H, W),
+        which are zero beyond their ``sizes``, one (h, w) each. Without these, all of x
+        is valid."""
         raise NotImplementedError
 
     def parts(self) -> list[nn.Module]:
-        """The modules that run once for each size of the images in a batch."""
+        """Return the modules that run once for each size of the images in a batch."""
         raise NotImplementedError
 
     def run_without_padding(self, x: Tensor) -> tuple[Tensor, ...]:
-        """The outputs for images x (B, C, H, W), whose maps are zero beyond the valid
-        region of each image, if padding is to be left out."""
+        """Return the outputs for images x (B, C, H, W), whose maps are zero beyond the
+        valid region of each image, if padding is to be left out."""
         sizes = self.sizes_without_padding(x)
         if sizes is None:
             return self.run(x)
@@ -173,8 +174,8 @@ class PaddedModule(BaseModule):
         return tuple(laid_back)
 
     def sizes_without_padding(self, x: Tensor) -> Optional[list[HW]]:
-        """The valid height and width of each image, or None if nothing is to be left
-        out.
+        """Return the valid height and width of each image, or None if nothing is to be
+        left out.
 
         That is so where values can't be read, and where each process must call a layer
         equally often: blocks that FSDP shards, or that have a BatchNorm in training.
@@ -188,8 +189,8 @@ class PaddedModule(BaseModule):
         return None if set(sizes) == {(x.size(2), x.size(3))} else sizes
 
     def lay_back(self, out: Tensor, hw_shape: HW, canvas: HW) -> Tensor:
-        """The output of a stage for a map (h, w), as that of the canvas (H, W), which
-        is zero beyond it."""
+        """Return the output of a stage for a map (h, w), as that of the canvas (H, W),
+        which is zero beyond it."""
         if self.out_type == 'featmap':
             return pad_to(out, canvas)
         if self.out_type != 'raw':

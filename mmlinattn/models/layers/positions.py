@@ -20,7 +20,7 @@ def embed_tokens(
     pos_embed: Optional['PositionTable'] = None,
     cls_token: Optional[Tensor] = None,
 ) -> tuple[Tensor, HW]:
-    """Turns a map (B, C, H, W) into tokens, (B, N, C) or (B, 1 + N, C), and (H, W):
+    """Turn a map (B, C, H, W) into tokens, (B, N, C) or (B, 1 + N, C), and (H, W):
     after a class token (1, 1, C), and with positions of both."""
     hw_shape = (x.size(2), x.size(3))
     x = to_tokens(x)
@@ -32,7 +32,7 @@ def embed_tokens(
 
 
 def learned_table(*shape: int) -> nn.Parameter:
-    """A parameter with truncated normal values, std 0.02."""
+    """Return a parameter with truncated normal values, std 0.02."""
     table = torch.zeros(shape)
     # not its result: transformers replaces it by a function without one
     nn.init.trunc_normal_(table, std=0.02)
@@ -40,8 +40,8 @@ def learned_table(*shape: int) -> nn.Parameter:
 
 
 def resize_map(maps: Tensor, hw_shape: HW, mode: str = 'bilinear') -> Tensor:
-    """Resizes maps (B, C, H', W') to (B, C, H, W); half precision in float32, because
-    no CPU resizes it."""
+    """Resize maps (B, C, H', W') to (B, C, H, W); half precision in float32, because no
+    CPU resizes it."""
     if not is_exported() and tuple(maps.shape[2:]) == tuple(hw_shape):
         return maps
     (wide,) = at_least_float32(maps)
@@ -70,7 +70,7 @@ class PositionTable(nn.Module):
         self._register_load_state_dict_pre_hook(self._fit_stored_table)
 
     def resize(self, table: Tensor, stored: HW, wanted: HW) -> Tensor:
-        """Resizes a table for a map of size ``stored`` to size ``wanted``."""
+        """Resize a table for a map of size ``stored`` to size ``wanted``."""
         if not is_exported() and tuple(stored) == tuple(wanted):
             return table
         extra, maps = table.split(
@@ -86,7 +86,7 @@ class PositionTable(nn.Module):
     def _fit_stored_table(
         self, state_dict: dict[str, Tensor], prefix: str, *args: Any
     ) -> None:
-        """Resizes a checkpoint's square table to the size of ours."""
+        """Resize a checkpoint's square table to the size of ours."""
         table = state_dict.get(f'{prefix}table')
         if table is None or table.shape == self.table.shape:
             return

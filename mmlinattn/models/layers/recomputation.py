@@ -12,8 +12,8 @@ from .padding import trains_batch_norm
 
 
 def recomputed(block: nn.Module, *args: Any) -> Tensor:
-    """Runs a block whose backward pass computes it again. Its BatchNorms count the
-    batch once."""
+    """Run a block whose backward pass computes it again. Its BatchNorms count the batch
+    once."""
     if not trains_batch_norm(block):
         return checkpoint(block, *args, use_reentrant=False)
 
@@ -25,7 +25,7 @@ def recomputed(block: nn.Module, *args: Any) -> Tensor:
 
 @contextmanager
 def _statistics_kept(block: nn.Module) -> Iterator[None]:
-    """A context in which BatchNorms that train leave their running statistics alone."""
+    """Return a context in which BatchNorms that train keep their running statistics."""
     norms: list[Any] = [
         layer
         for layer in block.modules()

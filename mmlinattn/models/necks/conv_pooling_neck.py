@@ -58,5 +58,5 @@ class ConvPoolingNeck(BaseModule):
             self.out_channels = hidden_channels
 
     def forward(self, x: Sequence[Tensor]) -> tuple[Tensor]:
-        """Maps of a backbone, the last one (B, C, H, W), to (B, C') in a tuple."""
+        """Pool the last map (B, C, H, W) of a backbone to (B, C') in a tuple."""
         return (self.hidden(self.layer(x[-1]).mean((2, 3))),)

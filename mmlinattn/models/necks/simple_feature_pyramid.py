@@ -60,7 +60,7 @@ class SimpleFeaturePyramid(BaseModule):
 
     @staticmethod
     def level(channels: int, out_channels: int, scale: float) -> nn.Sequential:
-        """The layers from the map to one level."""
+        """Return the layers from the map to one level."""
         half, quarter = channels // 2, channels // 4
         if scale == 4:
             resize = [
@@ -89,8 +89,8 @@ class SimpleFeaturePyramid(BaseModule):
         )
 
     def forward(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Maps of a backbone, of which the last one, (B, in_channels, H, W), is used,
-        to ``num_outs`` maps (B, out_channels, H_i, W_i), the largest first."""
+        """Return ``num_outs`` maps (B, out_channels, H_i, W_i), the largest first, of a
+        backbone's last map (B, in_channels, H, W)."""
         outs = [level(inputs[-1]) for level in self.levels]
         for _ in range(self.num_extra):
             outs.append(self.extra(outs[-1]))

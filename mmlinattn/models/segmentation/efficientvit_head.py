@@ -118,7 +118,7 @@ class EfficientViTHead(BaseDecodeHead):
             )
 
     def forward(self, inputs: Sequence[Tensor]) -> Tensor:
-        """Maps of a backbone to logits (B, classes, H, W), of the first map's size."""
+        """Return logits (B, classes, H, W) in the size of a backbone's first map."""
         maps = self._transform_inputs(inputs)
         x, *smaller = [layer(x) for layer, x in zip(self.laterals, maps)]
         size = (x.size(2), x.size(3))
