@@ -1,17 +1,12 @@
 """Time and peak memory of a step, on a machine that is not quiet.
 
-Peak memory on a CPU is the growth of the resident set, in a process of its own: the
-step is warmed up on a small input, freed memory goes back to the system, Linux is asked
-to forget its high-water mark (a 5 written to /proc/self/clear_refs), and VmHWM after
-the step less VmRSS before it is the result. Where there is no /proc it can't be
-measured. On a GPU it is torch's own account. Input, weights and the weights' gradients
-are there before and not counted; the gradients of inputs and outputs are.
+Peak memory is that of mmlinattn.utils.memory, on a CPU in a process of its own, after
+the step was warmed up on a small input. Input, weights and the weights' gradients are
+there before and not counted; the gradients of inputs and outputs are.
 """
 
-import ctypes
 import gc
 import multiprocessing
-import os
 import re
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -20,6 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 
 import torch
+
+from mmlinattn.utils.memory import peak_bytes, resident
 
 from .cases import place
 
@@ -182,41 +179,6 @@ def peak_or_error(index, variant, step, args):
         gc.collect()
         if args.device == 'cuda':
             torch.cuda.empty_cache()
-
-
-def peak_bytes(step, device):
-    """Return bytes that a step takes above what is there before it; None where they
-    can't be measured."""
-    gc.collect()
-    if device == 'cuda':
-        torch.cuda.synchronize()
-        torch.cuda.reset_peak_memory_stats()
-        before = torch.cuda.memory_allocated()
-        step()
-        return torch.cuda.max_memory_allocated() - before
-    release_memory()  # without glibc, what it keeps is resident before the step too
-    try:
-        Path('/proc/self/clear_refs').write_text('5')
-    except OSError:
-        step()
-        return None
-    before = resident('VmRSS')
-    step()
-    return max(resident('VmHWM') - before, 0)
-
-
-def release_memory():
-    """Return freed memory to the system, where the C library is glibc."""
-    library = ctypes.CDLL(None) if os.name == 'posix' else None
-    trim = getattr(library, 'malloc_trim', None)
-    if trim is not None:
-        trim(0)
-
-
-def resident(name):
-    """Return a figure of /proc/self/status in bytes."""
-    status = Path('/proc/self/status').read_text()
-    return 1024 * int(re.search(rf'{name}:\s+(\d+) kB', status)[1])
 
 
 def limit_memory():

@@ -1,17 +1,12 @@
 """Time and memory of a config's predictions and training steps, on its own photos."""
 
 import copy
-import ctypes
-import gc
 import multiprocessing
 import os
-import re
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
 import torch
@@ -24,11 +19,11 @@ from torch import nn
 from mmlinattn.engine.preflight import build_model, core_of, error_in, maps_of
 from mmlinattn.utils import library_of, load_config
 from mmlinattn.utils.log import quiet
+from mmlinattn.utils.memory import peak_bytes
 from mmlinattn.weights import load_safely
 
 from .preparation import load_whole
 
-STATUS, RESET = Path('/proc/self/status'), Path('/proc/self/clear_refs')
 IN_ONE_PROCESS = dict(num_workers=0, persistent_workers=False)
 SWIN = dict(type='mmlinattn.SwinTransformer', arch='tiny')
 SWIN_CHANNELS = {4: 96, 8: 192, 16: 384, 32: 768}  # of its maps, by stride
@@ -92,7 +87,7 @@ class TimedModel:
         if variant.checkpoint:
             load_whole(self.model, variant.checkpoint)
         self.model.to(device)
-        self.is_on_gpu = torch.device(device).type == 'cuda'
+        self.device = device
         with error_in(cfg, 'test_dataloader'):
             self.photo = first_batch(cfg.test_dataloader, batch_size=1)
         with error_in(cfg, 'train_dataloader'):
@@ -125,7 +120,7 @@ class TimedModel:
 
     def wait(self) -> None:
         """Wait until a GPU has done its work."""
-        if self.is_on_gpu:
+        if torch.device(self.device).type == 'cuda':
             torch.cuda.synchronize()
 
     def peak(self) -> Peak:
@@ -133,8 +128,7 @@ class TimedModel:
         peaks = []
         for step in (self.predict, self.train):
             step()
-            measure = peak_on_gpu if self.is_on_gpu else peak_on_cpu
-            peaks.append(measure(step))
+            peaks.append(peak_bytes(step, self.device))
         return Peak(*peaks)
 
 
@@ -226,34 +220,6 @@ def measure_peak(variant: Variant, device: str, threads: int) -> Peak:
 def _peak_in_process(variant: Variant, device: str, threads: int) -> Peak:
     torch.set_num_threads(threads)
     return TimedModel(variant, device).peak()
-
-
-def peak_on_gpu(step: Callable[[], object]) -> int:
-    """Return bytes of a GPU that a step takes above what is there before it."""
-    torch.cuda.reset_peak_memory_stats()
-    before = torch.cuda.memory_allocated()
-    step()
-    return torch.cuda.max_memory_allocated() - before
-
-
-def peak_on_cpu(step: Callable[[], object]) -> Optional[int]:
-    """Return bytes of the resident set that a step takes above what is there before it;
-    None on systems other than Linux."""
-    gc.collect()
-    if not RESET.exists():
-        return None
-    with suppress(AttributeError, OSError):  # a C library without it
-        ctypes.CDLL(None).malloc_trim(0)
-    RESET.write_text('5')  # forget the peak
-    before = resident('VmRSS')
-    step()
-    return max(resident('VmHWM') - before, 0)
-
-
-def resident(name: str) -> int:
-    """Return a figure of Linux on this process, in bytes."""
-    match = re.search(rf'{name}:\s+(\d+) kB', STATUS.read_text())
-    return 1024 * int(match[1]) if match else 0
 
 
 def num_parameters(model: nn.Module) -> int:

@@ -10,7 +10,7 @@ from mmlinattn.commands import time_config
 from mmlinattn.engine.preflight import build_model
 from mmlinattn.runs import step_time
 from mmlinattn.runs.step_time import Peak, TimedModel, Variant
-from mmlinattn.utils import load_config
+from mmlinattn.utils import load_config, memory
 
 pytestmark = pytest.mark.openmmlab
 
@@ -117,7 +117,7 @@ def test_memory_is_that_of_a_process_of_its_own(config):
 
 def test_what_a_step_takes(monkeypatch):
     """40 MiB are found within a tenth."""
-    if not step_time.RESET.exists():
+    if not memory.RESET.exists():
         pytest.skip('measured on Linux alone')
-    taken = step_time.peak_on_cpu(lambda: torch.ones(10 * 2**20).sum())
+    taken = memory.peak_bytes(lambda: torch.ones(10 * 2**20).sum(), 'cpu')
     assert taken == pytest.approx(40 * 2**20, rel=0.1)
