@@ -61,14 +61,14 @@ def write_coco(parser: argparse.ArgumentParser, args: argparse.Namespace) -> Non
     from .coco_files import CocoFiles, Detections
 
     try:
-        model = predictor.Predictor(args.file)
+        model = predictor.open_model(args)
     except Exception as error:  # errors of ONNX Runtime have no common class
         raise ValueError(error) from error
     if 'boxes' not in model.outputs:
         raise ValueError(f'--format coco needs a detector, got {args.file}')
     files = CocoFiles.of(args.out)
     cli.check_free(args, *files.to_protect)
-    predictor.run(parser, args)
+    predictor.run(parser, args, model)
     images = predictor.find_images(args.images)
     predictions = predictor.read_json(args.out / predictor.RESULT)
     detections = [

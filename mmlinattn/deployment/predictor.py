@@ -623,12 +623,13 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def prepare(
-    args: argparse.Namespace, images: dict[str, Path]
-) -> tuple[Predictor, Folder]:
-    """Return the model, and the folder to write to with what is in it already."""
-    providers = [PROVIDERS[args.device]] if args.device else None
-    predictor = Predictor(args.file, providers)
+def open_model(args: argparse.Namespace) -> Predictor:
+    """Return the model of the file, on the device that was asked for."""
+    return Predictor(args.file, [PROVIDERS[args.device]] if args.device else None)
+
+
+def open_folder(args: argparse.Namespace, images: dict[str, Path]) -> Folder:
+    """Return the folder to write to, with what is in it already."""
     digest = hashlib.md5(args.file.read_bytes()).hexdigest()
     folder = Folder(args.out, args.file.name, digest, args.threshold)
     if args.overwrite:
@@ -637,7 +638,7 @@ def prepare(
         note = folder.take_over(Folder.read(args.out), images)
         if note:
             print(f'{args.out / RESULT}: predictions {note}, and are made again')
-    return predictor, folder
+    return folder
 
 
 def main(argv: Optional[list[str]] = None) -> None:
@@ -646,8 +647,13 @@ def main(argv: Optional[list[str]] = None) -> None:
     run(parser, parser.parse_args(argv))
 
 
-def run(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """Predict images; errors end the program with a line of the parser's."""
+def run(
+    parser: argparse.ArgumentParser,
+    args: argparse.Namespace,
+    predictor: Optional[Predictor] = None,
+) -> None:
+    """Predict images with a model that is open, or else with that of the arguments;
+    errors end the program with a line of the parser's."""
 
     def fail(message: object) -> NoReturn:
         parser.exit(2, f'{parser.prog}: error: {one_line(message)}\n')
@@ -656,7 +662,8 @@ def run(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     if not images:
         fail(f'{str(args.images)!r} has no images: {", ".join(SUFFIXES)}')
     try:
-        predictor, folder = prepare(args, images)
+        predictor = predictor or open_model(args)
+        folder = open_folder(args, images)
     except Exception as error:  # errors of ONNX Runtime have no common class
         fail(error)
     num_earlier = len(folder.predictions)
