@@ -70,11 +70,15 @@ class PublicModel(NamedTuple):
         """The name of the file of its weights."""
         return self.address.rpartition('/')[2]
 
+    @property
+    def results(self) -> str:
+        """Its results in words, '' for none."""
+        return ', '.join(f'{metric} {value:g}' for metric, value in self.scores.items())
+
     def describe(self) -> str:
         """Return its name, results and license, in words."""
-        results = [f'{metric} {value:g}' for metric, value in self.scores.items()]
         license_ = f'license {self.license}' if self.license else 'no license is stated'
-        return f'{self.name} ({", ".join([*results, license_])})'
+        return f'{self.name} ({", ".join(filter(None, [self.results, license_]))})'
 
 
 def read_models(folder: Path) -> list[PublicModel]:

@@ -72,13 +72,12 @@ def table(models: Sequence[PublicModel]) -> list[str]:
 
 def cells(model: PublicModel) -> tuple[str, ...]:
     """Return the row of a model."""
-    results = [f'{metric} {value:g}' for metric, value in model.scores.items()]
     here = ' *' if place_of(model.address).is_file() else ''
     return (
         model.name + here,
         model.data,
         f'{model.parameters / 1e6:.1f} M',
-        ', '.join(results),
+        model.results,
         model.license or NONE,
     )
 
