@@ -13,13 +13,12 @@ import torch
 from mmengine.config import Config
 from mmengine.device import get_device
 from mmengine.hooks import Hook
-from mmengine.model import revert_sync_batchnorm
 from mmengine.optim import build_optim_wrapper
-from mmengine.registry import MODELS
-from mmengine.runner import Runner
 
-from mmlinattn.engine.preflight.building import error_in
+from mmlinattn.engine.preflight.building import build_model, error_in
 from mmlinattn.utils.log import quiet
+
+from .preparation import drop_amp, loader_in_process, place
 
 STEPS = 4  # at most, behind the first one, which also prepares
 BEGIN = 10  # iterations before the second estimate
@@ -73,11 +72,13 @@ def estimate(cfg: Config, budget: float = 8.0) -> Estimate:
             them, too, such as that of a GPU without enough memory.
     """
     cfg, begin = copy.deepcopy(cfg), perf_counter()
-    if get_device() == 'cpu' and cfg.optim_wrapper.type == 'AmpOptimWrapper':
-        cfg.optim_wrapper.type = 'OptimWrapper'  # as a training does
+    drop_amp(cfg, get_device())
     with error_in(cfg, 'model'):
-        loaders = {name: loader_of(cfg, name) for name in ('train', 'val')}
-        model = build_on_device(cfg)
+        loaders: dict[str, Any] = {
+            name: loader_in_process(cfg[f'{name}_dataloader'])
+            for name in ('train', 'val')
+        }
+        model: Any = place(build_model(cfg), get_device())
         wrapper = build_optim_wrapper(model, cfg.optim_wrapper)
         batch = next(iter(loaders['train']))
 
@@ -113,24 +114,10 @@ def estimate(cfg: Config, budget: float = 8.0) -> Estimate:
     )
 
 
-def loader_of(cfg: Config, name: str) -> Any:
-    """Return a data loader in this process."""
-    loader = cfg[f'{name}_dataloader']
-    loader.update(num_workers=0, persistent_workers=False)
-    return Runner.build_dataloader(loader, seed=0)
-
-
 def devices_of(cfg: Config) -> int:
     """Devices that the config is for, from the batch of all of them."""
     whole = cfg.get('auto_scale_lr', {}).get('base_batch_size', 0)
     return max(1, whole // cfg.train_dataloader.batch_size)
-
-
-def build_on_device(cfg: Config) -> Any:
-    """Return the model of a config where it trains, with the values of its
-    constructor."""
-    model = MODELS.build(cfg.model)
-    return revert_sync_batchnorm(model).to(get_device())
 
 
 def measure(run: Callable[[], None], end: float) -> float:

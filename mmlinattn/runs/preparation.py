@@ -1,6 +1,7 @@
 """What training and testing have in common: the config, checks, and the runner."""
 
 import argparse
+import copy
 import logging
 import os
 import os.path as osp
@@ -13,10 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mmengine.config import Config
+import torch
+from mmengine.config import Config, ConfigDict
+from mmengine.model import revert_sync_batchnorm
 from mmengine.registry import DATASETS, RUNNERS
 from mmengine.runner import Runner
 from torch import nn
+from torch.utils.data import DataLoader
 
 from mmlinattn import deployment, ops
 from mmlinattn.cli.label_files import changed_files
@@ -32,6 +36,7 @@ from mmlinattn.engine import (
     predicting_part,
     read_photos,
 )
+from mmlinattn.parts import type_name
 from mmlinattn.utils.config import library_of, load_config
 from mmlinattn.utils.log import quiet
 from mmlinattn.weights import DownloadError, Fit, fit, load_safely, read_checkpoint
@@ -230,6 +235,32 @@ def begin_run(cfg: Config) -> None:
         raise OSError(
             f'work_dir={cfg.work_dir!r} can not be written: {error}'
         ) from error
+
+
+def loader_in_process(loader: ConfigDict, **options: Any) -> DataLoader:
+    """Return a data loader that reads in this process, with other options."""
+    loader = copy.deepcopy(loader)
+    loader.update(num_workers=0, persistent_workers=False, **options)
+    loader.pop('prefetch_factor', None)
+    return Runner.build_dataloader(loader, seed=0)
+
+
+def place(model: nn.Module, device: str) -> nn.Module:
+    """Move a model to a device, where a step of one process can train it."""
+    return revert_sync_batchnorm(model).to(device)
+
+
+def drop_amp(cfg: Config, device: str) -> bool:
+    """Replace mixed precision by float32 on a CPU, where oneDNN's convolutions in
+    bfloat16 have wrong gradients; return whether there was any."""
+    wrapper = cfg.get('optim_wrapper')
+    is_amp = isinstance(wrapper, dict) and type_name(wrapper) == 'AmpOptimWrapper'
+    if not is_amp or torch.device(device).type != 'cpu':
+        return False
+    wrapper['type'] = 'OptimWrapper'
+    for option in ('dtype', 'loss_scale', 'use_fsdp'):
+        wrapper.pop(option, None)
+    return True
 
 
 def test_data(cfg: Any) -> Any:

@@ -13,7 +13,6 @@ import torch
 from mmengine.config import Config, ConfigDict
 from mmengine.optim import build_optim_wrapper
 from mmengine.registry import DefaultScope
-from mmengine.runner import Runner
 from torch import nn
 
 from mmlinattn.engine.preflight import build_model, core_of, error_in, maps_of
@@ -22,9 +21,8 @@ from mmlinattn.utils.log import quiet
 from mmlinattn.utils.memory import peak_bytes
 from mmlinattn.weights import load_safely
 
-from .preparation import load_whole
+from .preparation import drop_amp, load_whole, loader_in_process, place
 
-IN_ONE_PROCESS = dict(num_workers=0, persistent_workers=False)
 SWIN = dict(type='mmlinattn.SwinTransformer', arch='tiny')
 SWIN_CHANNELS = {4: 96, 8: 192, 16: 384, 32: 768}  # of its maps, by stride
 
@@ -86,13 +84,15 @@ class TimedModel:
             self.model.init_weights()
         if variant.checkpoint:
             load_whole(self.model, variant.checkpoint)
-        self.model.to(device)
+        self.model = place(self.model, device)
         self.device = device
         with error_in(cfg, 'test_dataloader'):
-            self.photo = first_batch(cfg.test_dataloader, batch_size=1)
+            photos = loader_in_process(cfg.test_dataloader, batch_size=1)
+            self.photo = next(iter(photos))
         with error_in(cfg, 'train_dataloader'):
-            self.batch = first_batch(cfg.train_dataloader)
+            self.batch = next(iter(loader_in_process(cfg.train_dataloader)))
         self.batch_size = len(self.batch['inputs'])
+        drop_amp(cfg, device)
         with error_in(cfg, 'optim_wrapper'):
             self.optimizer = build_optim_wrapper(self.model, cfg.optim_wrapper)
         for group in self.optimizer.optimizer.param_groups:
@@ -130,14 +130,6 @@ class TimedModel:
             step()
             peaks.append(peak_bytes(step, self.device))
         return Peak(*peaks)
-
-
-def first_batch(loader: ConfigDict, **options: Any) -> Any:
-    """Return the first batch of a data loader, read in this process."""
-    loader = copy.deepcopy(loader)
-    loader.update(IN_ONE_PROCESS, **options)
-    loader.pop('prefetch_factor', None)
-    return next(iter(Runner.build_dataloader(loader, seed=0)))
 
 
 def without_downloads(node: Any) -> Any:

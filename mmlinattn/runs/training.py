@@ -20,7 +20,6 @@ from mmlinattn.engine import (
     check_pretrained,
     find_checkpoint,
 )
-from mmlinattn.parts import type_name
 from mmlinattn.utils import check_file, library_of
 from mmlinattn.utils.files import drafts_of
 
@@ -134,19 +133,15 @@ def resume(cfg: Config, checkpoint: str) -> None:
 
 
 def choose_precision(cfg: Config, amp: bool) -> None:
-    """Set mixed precision on a GPU, and none on a CPU, where oneDNN's convolutions in
-    bfloat16 have wrong gradients."""
+    """Set mixed precision on a GPU, and none on a CPU."""
     wrapper = cfg.get('optim_wrapper')
     if not isinstance(wrapper, dict):
         return
     if amp:
         wrapper['type'] = 'AmpOptimWrapper'
         wrapper.setdefault('loss_scale', 'dynamic')
-    if type_name(wrapper) == 'AmpOptimWrapper' and get_device() == 'cpu':
+    if runs.drop_amp(cfg, get_device()):
         warn('mixed precision needs a GPU, and there is none: float32 is used')
-        wrapper['type'] = 'OptimWrapper'
-        for option in ('dtype', 'loss_scale', 'use_fsdp'):
-            wrapper.pop(option, None)
 
 
 def check_weights(cfg: Config, args: argparse.Namespace, model: nn.Module) -> Any:
