@@ -40,6 +40,7 @@ from mmlinattn.parts import type_name
 from mmlinattn.utils.config import library_of, load_config
 from mmlinattn.utils.log import quiet
 from mmlinattn.weights import DownloadError, Fit, fit, load_safely, read_checkpoint
+from mmlinattn.weights.class_names import learned_meta
 
 from .library_options import set_loader_defaults
 from .processes import use_cpus
@@ -335,15 +336,6 @@ def what_else(model: Any, library: str) -> str:
     if library == 'mmpose':
         return "keypoints, which are not drawn here: take mmpose's MMPoseInferencer"
     return ''
-
-
-def learned_meta(checkpoint: dict) -> dict[str, Any]:
-    """Return what a checkpoint says of the data that it was trained with: names and
-    colors of classes; of several sets, those of the first."""
-    dataset_meta = (checkpoint.get('meta') or {}).get('dataset_meta') or {}
-    if isinstance(dataset_meta, (list, tuple)):
-        return dataset_meta[0]
-    return dataset_meta
 
 
 def predictions_of(sample: Any) -> dict[str, np.ndarray]:

@@ -15,6 +15,7 @@ from mmlinattn.cli.run_arguments import note, run_options, warn
 from mmlinattn.parts import type_name
 from mmlinattn.utils import check_file
 from mmlinattn.utils.config import library_of
+from mmlinattn.weights.class_names import learned_meta
 
 from . import preparation as runs
 from .library_options import use_test_time_augmentation
@@ -131,7 +132,7 @@ def check_weights(cfg: Config, args: argparse.Namespace, model: nn.Module) -> No
         if not allow_mismatch:
             raise ValueError(f'{text}; to test it anyway, give --allow-mismatch')
         note(text)
-    learned = [*runs.learned_meta(checkpoint).get('classes', ())]
+    learned = [*learned_meta(checkpoint).get('classes', ())]
     classes = test_classes(cfg)
     if learned and classes and learned != classes:
         pairs = [pair for pair in zip_longest(learned, classes) if pair[0] != pair[1]]

@@ -1,12 +1,24 @@
-"""Names of classes that mean the same in two data sets."""
+"""Names of classes: those of a checkpoint, and those that mean the same in two data
+sets."""
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 # plurals of other forms, of classes that public data sets have
 IRREGULAR = dict(
     people='person', men='man', women='woman', children='child', mice='mouse'
 )
+
+
+def learned_meta(checkpoint: dict[str, Any]) -> dict[str, Any]:
+    """Return what a checkpoint of MMEngine says of the data that it was trained with:
+    names and colors of classes; of several sets, those of the first."""
+    meta = checkpoint.get('meta')
+    dataset_meta = (meta if isinstance(meta, dict) else {}).get('dataset_meta') or {}
+    if isinstance(dataset_meta, (list, tuple)):
+        return dataset_meta[0]
+    return dataset_meta
 
 
 def match_classes(ours: Sequence[str], theirs: Sequence[str]) -> dict[int, int]:

@@ -9,6 +9,7 @@ from mmengine.optim import OptimWrapper
 from mmengine.registry import DATASETS
 
 from mmlinattn.registry import HOOKS
+from mmlinattn.weights.class_names import learned_meta
 from mmlinattn.weights.class_rows import take_rows
 
 
@@ -65,13 +66,7 @@ class ClassRowsHook(Hook):
 def classes_in(checkpoint: dict) -> tuple[str, ...]:
     """Return the classes that a checkpoint names: MMEngine's, or those of versions
     before."""
-    meta = checkpoint.get('meta')
-    if not isinstance(meta, dict):
-        return ()
-    known = meta.get('dataset_meta')
-    if isinstance(known, (list, tuple)):  # of several sets, those of the first
-        known = known[0] if known else None
-    return classes_of(known) or classes_of(meta)
+    return classes_of(learned_meta(checkpoint)) or classes_of(checkpoint.get('meta'))
 
 
 def classes_of(meta: Any) -> tuple[str, ...]:
