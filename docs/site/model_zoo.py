@@ -18,18 +18,15 @@ from pathlib import Path
 
 import yaml
 
+from mmlinattn import public_weights
+
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = re.compile(
     r'(<!-- models: (\S+) (\S+) (\S+) -->\n).*?(<!-- end of models -->)', re.S
 )
 CLASSIFIER = re.compile('_(in1k|imagenette)')
-METRICS = {
-    'Top 1 Accuracy': 'top-1',
-    'Paper Top 1 Accuracy': 'top-1',
-    'Paper box AP': 'box AP',
-    'Paper mask AP': 'mask AP',
-    'Paper mIoU': 'mIoU',
-}
+# a metafile's names of results, its own ones and the papers'
+METRICS = {'Top 1 Accuracy': 'top-1', **public_weights.METRICS}
 # titles, units, and keys of metafiles and of docs/printed
 COUNTS = (
     ('parameters, M (paper)', 1e6, 'Parameters', 'params'),
