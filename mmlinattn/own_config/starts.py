@@ -180,16 +180,23 @@ class Starts:
                 f'--start {name}: there is no such file, and no model of this name has '
                 f'public weights{hint or ", see mmlinattn weights"}'
             )
+        return self.of_file(name)
+
+    def of_file(self, place: str) -> Start:
+        """Return weights at a path or an address: of the chosen model, or else of that
+        which the file's name or an own checkpoint tells, or of the default."""
+        whole = replace(self.plain(place), is_whole=True)
+        if self.wish.backbone or self.wish.method:
+            return whole
         # a file that was downloaded by hand has the name of its model's
-        file = name.rpartition('/')[2]
+        file = place.rpartition('/')[2]
         by_file = {model.file: model for model in self.models}
-        chosen = self.wish.backbone or self.wish.method
-        if file in by_file and not chosen:
-            return self.of_model(by_file[file], name)
-        own = None if '://' in name or chosen else remembered_model(Path(name))
+        if file in by_file:
+            return self.of_model(by_file[file], place)
+        own = None if '://' in place else remembered_model(Path(place))
         if own and (own.method, own.backbone) in self.bases:
-            return Start(own.method, own.backbone, name, True, width=own.width)
-        return replace(self.plain(name), is_whole=True)
+            return Start(own.method, own.backbone, place, True, width=own.width)
+        return whole
 
     def of_model(self, model: PublicModel, weights: str) -> Start:
         """Return a known model: whole for its task, its backbone for another one."""

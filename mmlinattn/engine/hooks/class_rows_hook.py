@@ -37,7 +37,7 @@ class ClassRowsHook(Hook):
         self.line = ''
 
     def after_load_checkpoint(self, runner: Any, checkpoint: dict) -> None:
-        """Exchanges the last layers of a checkpoint, before it is loaded."""
+        """Replace the last layers of a checkpoint, before it is loaded."""
         # only training builds the optimizer
         is_training = isinstance(runner.optim_wrapper, OptimWrapper)
         if not is_training or getattr(runner, '_resume', False):
