@@ -156,8 +156,8 @@ def render_table(entries, printed):
     weights = [f'[{x["Name"]}]({x["Weights"]})' for x in entries if 'Weights' in x]
     public = f'Public weights: {", ".join(weights)}.'
     none = (
-        'No file of these has an address that a program can read: [Weights]'
-        '(../../docs/weights.md#what-configs-start-from) says what is public.'
+        'None of these models has weights that a program can download. [Weights]'
+        '(../../docs/weights.md#what-configs-start-from) lists what is public.'
     )
     return f'{table}\n\n{public if weights else none}'
 
