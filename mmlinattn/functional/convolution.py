@@ -5,12 +5,14 @@ Legend: B batch, C channels, (H, W) map, k kernel side.
 
 from typing import Any, Optional
 
+import torch
 from torch import Tensor
 from torch.autograd import Function
 from torch.nn.functional import conv2d, pad
 from torch.nn.grad import conv2d_weight
 
-from .tracing import apply, is_exported
+from .maps import unflatten
+from .tracing import apply, is_exported, is_traced
 
 
 def depthwise_conv2d(
@@ -59,6 +61,69 @@ def dynamic_conv2d(x: Tensor, filters: Tensor) -> Tensor:
         for j, factor in enumerate(row)
     ]
     return sum(others, first)
+
+
+def filters_gradient(x: Tensor, grad: Tensor, side: int) -> Tensor:
+    """Inner products of each channel's gradient and its shifted input, which are the
+    gradient of the filters of :func:`dynamic_conv2d`.
+
+    Args:
+        x (Tensor): The input, (B, C, H, W).
+        grad (Tensor): The gradient of the output, (B, C, H, W).
+        side (int): k, odd.
+
+    Returns:
+        Tensor: (B, C, k, k).
+    """
+    if not is_traced():
+        channels = [y.flatten(0, 1).unsqueeze(0) for y in (x, grad)]
+        return unflatten(apply(_FiltersGradient, *channels, side), 0, x.shape[:2])
+    height, width = x.shape[-2:]
+    x = pad(x, [side // 2] * 4)
+    products = [
+        (x[..., i : i + height, j : j + width] * grad).sum((-2, -1))
+        for i in range(side)
+        for j in range(side)
+    ]
+    return unflatten(torch.stack(products, -1), -1, (side, side))
+
+
+class _FiltersGradient(Function):
+    """Of maps (1, C, H, W) of inputs and gradients, (C, k, k). PyTorch differentiates
+    the gradient of a convolution channel by channel."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Tensor, grad: Tensor, side: int) -> Tensor:
+        shape = (x.size(1), 1, side, side)
+        options = dict(padding=side // 2, groups=x.size(1))
+        return conv2d_weight(x, shape, grad, **options).squeeze(1)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple, output: Tensor) -> None:
+        ctx.save_for_backward(*inputs[:2])
+        ctx.save_for_forward(*inputs[:2])
+        ctx.side = inputs[2]
+
+    @staticmethod
+    def tangent(ctx: Any, x: Optional[Tensor], grad: Optional[Tensor], _: Any) -> Any:
+        """Derivative of the output for those of the inputs."""
+        of_x, of_grad = ctx.saved_tensors
+        parts = [] if x is None else [filters_gradient(x, of_grad, ctx.side)[0]]
+        parts += [] if grad is None else [filters_gradient(of_x, grad, ctx.side)[0]]
+        return sum(parts)
+
+    @staticmethod
+    def backward(ctx: Any, of_filters: Tensor) -> tuple[Optional[Tensor], ...]:
+        x, grad = ctx.saved_tensors
+        of_x = of_grad = None
+        filters = of_filters.unsqueeze(1)
+        if ctx.needs_input_grad[0]:
+            of_x = depthwise_conv2d(grad, filters.flip(-2, -1))
+        if ctx.needs_input_grad[1]:
+            of_grad = depthwise_conv2d(x, filters)
+        return of_x, of_grad, None
 
 
 class _DepthwiseConv2d(Function):

@@ -4,6 +4,7 @@ Legend: (H, W) map, N = H * W tokens + extra ones, d channels, K = d // 4.
 """
 
 from collections.abc import Sequence
+from threading import Lock
 from typing import Any
 
 import torch
@@ -13,10 +14,15 @@ from torch.nn.functional import pad
 from .maps import unflatten
 from .precision import at_least_float32, autocast_disabled
 from .tokens import products_with_one, sum_over_tokens, to_every_token
-from .tracing import is_exported
+from .tracing import can_read_values, is_exported
 
 # added to the normalizer, as in the official code
 ROTARY_EPS = 1e-6
+# Factors of the latest sizes and places, the latest use last. They depend on no parameter,
+# and take at most 64 MiB in float32.
+_KEPT: dict[tuple, Tensor] = {}
+_MOST_KEPT, _LARGEST_KEPT = 8, 2**20
+_LOCK = Lock()
 
 
 def rotate(x: Tensor, hw_shape: Sequence[Any], steps: int) -> Tensor:
@@ -55,8 +61,45 @@ def _rotate_alike(
 ) -> list[Tensor]:
     with autocast_disabled(tensors[0]):
         tensors = at_least_float32(*tensors)
+        if all(_has_complex_view(x) for x in tensors):
+            factors = _factors(tensors[0], hw_shape, steps)
+            return [_multiply(x, factors) for x in tensors]
         cos, sin = _cos_sin(tensors[0], hw_shape, steps)
         return [_turn(x, cos, sin) for x in tensors]
+
+
+def _has_complex_view(x: Tensor) -> bool:
+    """Whether pairs of channels are complex numbers for PyTorch; a file has none."""
+    if not can_read_values(x) or x.device.type not in ('cpu', 'cuda'):
+        return False
+    numbers = (*x.stride()[:-1], x.storage_offset())
+    return x.stride(-1) == 1 and not any(number % 2 for number in numbers)
+
+
+def _factors(x: Tensor, hw_shape: Sequence[Any], steps: int) -> Tensor:
+    """Complex numbers (N, d / 2) that turn the pairs of x's channels. Blocks of a stage
+    share them."""
+    # a stream does not wait for what another one computes; tensors of inference mode
+    # can't be saved for a backward pass
+    is_inference = torch.is_inference_mode_enabled()
+    stream = torch.cuda.current_stream(x.device).cuda_stream if x.is_cuda else None
+    key = (*hw_shape, *x.shape[-2:], steps, x.dtype, x.device, stream, is_inference)
+    with _LOCK:
+        factors = _KEPT.pop(key, None)
+        if factors is None:
+            cos, sin = _cos_sin(x, hw_shape, steps)
+            factors = torch.complex(cos[:, ::2], sin[:, 1::2])
+        # not those of a subclass, such as a tensor without values
+        if type(factors) is Tensor and factors.numel() <= _LARGEST_KEPT:
+            _KEPT[key] = factors
+        while len(_KEPT) > _MOST_KEPT:
+            del _KEPT[next(iter(_KEPT))]
+    return factors
+
+
+def _multiply(x: Tensor, factors: Tensor) -> Tensor:
+    numbers = torch.view_as_complex(unflatten(x, -1, (-1, 2)))
+    return torch.view_as_real(numbers * factors).flatten(-2)
 
 
 def _cos_sin(x: Tensor, hw_shape: Sequence[Any], steps: int) -> tuple[Tensor, Tensor]:
@@ -101,6 +144,7 @@ def rotary_linear_attention(
     Returns:
         Tensor: (B, h, N, d).
     """
-    sums = products_with_one(q, k.mean(-2, keepdim=True))  # (B, h, N, 1)
-    context = sum_over_tokens(turned_k, v) / k.size(-2)
-    return to_every_token(turned_q, context) / (sums + ROTARY_EPS)
+    # both over N: half of the divisions
+    sums = products_with_one(q, k.sum(-2, keepdim=True))  # (B, h, N, 1)
+    context = sum_over_tokens(turned_k, v)
+    return to_every_token(turned_q, context) / (sums + ROTARY_EPS * k.size(-2))

@@ -4,11 +4,10 @@ queries.
 Legend: B batch, h heads, (H, W) map, N tokens, d head dim.
 """
 
-from torch import Tensor, stack
-from torch.nn.functional import pad, silu
+from torch import Tensor
+from torch.nn.functional import silu
 
-from .convolution import dynamic_conv2d
-from .maps import unflatten
+from .convolution import dynamic_conv2d, filters_gradient
 from .precision import at_least_float32, autocast_disabled
 from .tokens import sum_over_tokens, to_every_token
 
@@ -37,13 +36,15 @@ def trained_swiglu(q: Tensor, k: Tensor, v: Tensor, w1: Tensor, w2: Tensor) -> T
     with autocast_disabled(q):
         q, k, v, w1, w2 = at_least_float32(q, k, v, w1, w2)
         gate = to_every_token(k, w2)
-        sigmoid = gate.sigmoid()
-        slope = sigmoid * (1 + gate * (1 - sigmoid))  # of SiLU
-        keys = k * (_SCALE / k.size(-2))
-        step1 = _clip(sum_over_tokens(keys, v * gate * sigmoid), (-2,))
-        step2 = _clip(sum_over_tokens(keys, v * to_every_token(k, w1) * slope), (-2,))
-        out = to_every_token(q, w1 + step1)
-        return (out * silu(to_every_token(q, w2 + step2))).to(dtype)
+        silu_gate, sigmoid = silu(gate), gate.sigmoid()
+        slope = silu_gate.addcmul(sigmoid, 1 - silu_gate)  # of SiLU
+        scale = _SCALE / k.size(-2)
+        gradient = sum_over_tokens(k, v * silu_gate)
+        w1_after = _step(w1, gradient, scale, (-2,))
+        gradient = sum_over_tokens(k, v * to_every_token(k, w1) * slope)
+        w2_after = _step(w2, gradient, scale, (-2,))
+        out = to_every_token(q, w1_after)
+        return (out * silu(to_every_token(q, w2_after))).to(dtype)
 
 
 def trained_conv(q: Tensor, k: Tensor, v: Tensor, weight: Tensor) -> Tensor:
@@ -65,17 +66,16 @@ def trained_conv(q: Tensor, k: Tensor, v: Tensor, weight: Tensor) -> Tensor:
     with autocast_disabled(q):
         q, k, v, weight = at_least_float32(q, k, v, weight)
         height, width = k.shape[-2:]
-        k = pad(k * (_SCALE / (height * width)), [_SIDE // 2] * 4)
-        products = [
-            (k[..., i : i + height, j : j + width] * v).sum((-2, -1))
-            for i in range(_SIDE)
-            for j in range(_SIDE)
-        ]
-        step = unflatten(stack(products, -1), -1, (_SIDE, _SIDE))
-        filters = weight.squeeze(1) + _clip(step, (-2, -1))
+        gradient = filters_gradient(k, v, _SIDE)
+        scale = _SCALE / (height * width)
+        filters = _step(weight.squeeze(1), gradient, scale, (-2, -1))
         return dynamic_conv2d(q, filters).to(dtype)
 
 
-def _clip(gradient: Tensor, dims: tuple[int, ...]) -> Tensor:
-    """Return a gradient, shorter than 1 along some axes."""
-    return gradient / (gradient.norm(dim=dims, keepdim=True) + 1)
+def _step(
+    weight: Tensor, gradient: Tensor, scale: float, dims: tuple[int, ...]
+) -> Tensor:
+    """Weights after a step: the gradient times a scale, shorter than 1 along some
+    axes. Dividing the 1 by the scale takes no product."""
+    length = gradient.norm(dim=dims, keepdim=True) + 1 / scale
+    return weight.addcdiv(gradient, length)
