@@ -1,8 +1,7 @@
-"""Counts the operators that a model dispatches: what a GPU's host launches one by one."""
+"""Counts the operators that a model dispatches, which a GPU's host launches."""
 
 from collections import Counter
 
-import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 # they move no data, and PyTorch does not call them views

@@ -18,8 +18,8 @@ from .tracing import can_read_values, is_exported
 
 # added to the normalizer, as in the official code
 ROTARY_EPS = 1e-6
-# Factors of the latest sizes and places, the latest use last. They depend on no parameter,
-# and take at most 64 MiB in float32.
+# Factors of the latest sizes and places, the latest use last. They depend on no
+# parameter, and take at most 64 MiB in float32.
 _KEPT: dict[tuple, Tensor] = {}
 _MOST_KEPT, _LARGEST_KEPT = 8, 2**20
 _LOCK = Lock()

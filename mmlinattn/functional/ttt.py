@@ -10,6 +10,7 @@ from torch.nn.functional import silu
 from .convolution import dynamic_conv2d, filters_gradient
 from .precision import at_least_float32, autocast_disabled
 from .tokens import sum_over_tokens, to_every_token
+from .tracing import is_traced
 
 # of the loss; the official code has it for both networks
 _SCALE = 9**-0.5
@@ -37,7 +38,7 @@ def trained_swiglu(q: Tensor, k: Tensor, v: Tensor, w1: Tensor, w2: Tensor) -> T
         q, k, v, w1, w2 = at_least_float32(q, k, v, w1, w2)
         gate = to_every_token(k, w2)
         silu_gate, sigmoid = silu(gate), gate.sigmoid()
-        slope = silu_gate.addcmul(sigmoid, 1 - silu_gate)  # of SiLU
+        slope = silu_gate + sigmoid * (1 - silu_gate)  # of SiLU
         scale = _SCALE / k.size(-2)
         gradient = sum_over_tokens(k, v * silu_gate)
         w1_after = _step(w1, gradient, scale, (-2,))
@@ -78,4 +79,6 @@ def _step(
     """Weights after a step: the gradient times a scale, shorter than 1 along some
     axes. Dividing the 1 by the scale takes no product."""
     length = gradient.norm(dim=dims, keepdim=True) + 1 / scale
+    if is_traced():  # ONNX has no such operator
+        return weight + gradient / length
     return weight.addcdiv(gradient, length)

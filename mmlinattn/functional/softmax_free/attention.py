@@ -179,11 +179,11 @@ def divide_by_row_sums(sums: Tensor) -> Tensor:
     Returns:
         Tensor: (B, h, N, d); zero where the kernel is.
     """
-    z = sums[..., -1:]
+    products, z = sums.split([sums.size(-1) - 1, 1], -1)
     least = _LEAST_ROW_SUM * z.mean(-2, keepdim=True)
     # a quotient of less may have a gradient beyond float32
     least = least.clamp(min=torch.finfo(z.dtype).tiny ** 0.5)
-    return sums[..., :-1] / torch.maximum(z, least)
+    return products / torch.maximum(z, least)
 
 
 def soft_alpha(degree: Tensor, ridge: float) -> Tensor:

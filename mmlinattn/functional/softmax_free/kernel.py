@@ -135,7 +135,7 @@ def landmark_kernels(
     with autocast_disabled(q):
         # one tensor of both takes fewer operators
         x = torch.cat(at_least_float32(landmarks, q), -2)
-        x = x.sub_(x[:, :, :m].detach().mean(-2, keepdim=True))
+        x = x.sub_(x.narrow(-2, 0, m).detach().mean(-2, keepdim=True))
         norms = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
         # a tracer's number of landmarks, and so the ridge, may be a symbol
         traced = is_traced()
@@ -144,7 +144,7 @@ def landmark_kernels(
         if traced:
             eye = torch.eye(m, device=a.device, dtype=a.dtype)
             a = a * (1 - eye) + (1 + ridge) * eye
-        return a, p, x[:, :, m:], norms[:, :, m:]
+        return a, p, x.narrow(-2, m, num_queries), norms.narrow(-2, m, num_queries)
 
 
 def kernel_by_norms(
@@ -155,7 +155,7 @@ def kernel_by_norms(
     dtype = x.dtype
     if rounded_to(x):
         x, norms = x.double(), norms.double()
-    columns, of_columns = x[..., :num_columns, :], norms[..., :num_columns, :]
+    columns, of_columns = x.narrow(-2, 0, num_columns), norms.narrow(-2, 0, num_columns)
     exponents = x @ columns.transpose(-2, -1)
     for y in (norms, of_columns.transpose(-2, -1)):
         exponents = exponents.addcmul_(y, y, value=-0.5)

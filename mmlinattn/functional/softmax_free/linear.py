@@ -74,7 +74,8 @@ def linear_softmax_free_attention(
         else:
             assert hw_shape is not None
             sums = with_exact_windows(q, landmarks, v, ridge, window, hw_shape)
-        return (sums[..., :-1] / sums[..., -1:].clamp(min=1)).to(dtype)
+        products, row_sums = sums.split([sums.size(-1) - 1, 1], -1)
+        return (products / row_sums.clamp(min=1)).to(dtype)
 
 
 def with_exact_diagonal(
