@@ -1,9 +1,7 @@
-from collections import Counter
-
 import pytest
 import torch
+from launches import Launches
 from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from mmlinattn.models import SOFT, LinearSOFTPlusPlus, SOFTPlusPlus
 
@@ -80,21 +78,6 @@ def test_kept_scale():
         x = images(height, width)
         for a, b in zip(model(x), scaled(x)):
             assert torch.allclose(a, b, atol=1e-6) == same
-
-
-class Launches(TorchDispatchMode):
-    """Counts operators that compute, each a kernel of a GPU or a few."""
-
-    def __init__(self):
-        super().__init__()
-        self.names = Counter()
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        out = func(*args, **(kwargs or {}))
-        name = func.overloadpacket.__name__
-        if not func.is_view and name not in ('_unsafe_view', 'empty'):
-            self.names[name] += 1
-        return out
 
 
 @pytest.mark.parametrize('exact_window, most', ((0, 445), (1, 480), (7, 550)))
