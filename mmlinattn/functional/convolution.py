@@ -64,8 +64,9 @@ def dynamic_conv2d(x: Tensor, filters: Tensor) -> Tensor:
 
 
 def filters_gradient(x: Tensor, grad: Tensor, side: int) -> Tensor:
-    """Inner products of each channel's gradient and its shifted input, which are the
-    gradient of the filters of :func:`dynamic_conv2d`.
+    """Return inner products of each channel's gradient and its shifted input.
+
+    They are the gradient of the filters of :func:`dynamic_conv2d`.
 
     Args:
         x (Tensor): The input, (B, C, H, W).
@@ -89,8 +90,10 @@ def filters_gradient(x: Tensor, grad: Tensor, side: int) -> Tensor:
 
 
 class _FiltersGradient(Function):
-    """Of maps (1, C, H, W) of inputs and gradients, (C, k, k). PyTorch differentiates
-    the gradient of a convolution channel by channel."""
+    """Gradient of filters (C, k, k) of maps (1, C, H, W) of inputs and gradients.
+
+    PyTorch differentiates the gradient of a convolution channel by channel.
+    """
 
     generate_vmap_rule = True
 
@@ -108,7 +111,7 @@ class _FiltersGradient(Function):
 
     @staticmethod
     def tangent(ctx: Any, x: Optional[Tensor], grad: Optional[Tensor], _: Any) -> Any:
-        """Derivative of the output for those of the inputs."""
+        """Return the derivative of the output for those of the inputs."""
         of_x, of_grad = ctx.saved_tensors
         parts = [] if x is None else [filters_gradient(x, of_grad, ctx.side)[0]]
         parts += [] if grad is None else [filters_gradient(of_x, grad, ctx.side)[0]]

@@ -69,7 +69,7 @@ def _rotate_alike(
 
 
 def _has_complex_view(x: Tensor) -> bool:
-    """Whether pairs of channels are complex numbers for PyTorch; a file has none."""
+    """Return whether pairs of channels are complex numbers for PyTorch."""
     if not can_read_values(x) or x.device.type not in ('cpu', 'cuda'):
         return False
     numbers = (*x.stride()[:-1], x.storage_offset())
@@ -77,8 +77,10 @@ def _has_complex_view(x: Tensor) -> bool:
 
 
 def _factors(x: Tensor, hw_shape: Sequence[Any], steps: int) -> Tensor:
-    """Complex numbers (N, d / 2) that turn the pairs of x's channels. Blocks of a stage
-    share them."""
+    """Return complex numbers (N, d / 2) that turn the pairs of x's channels.
+
+    Blocks of a stage share them.
+    """
     # a stream does not wait for what another one computes; tensors of inference mode
     # can't be saved for a backward pass
     is_inference = torch.is_inference_mode_enabled()

@@ -76,8 +76,10 @@ def trained_conv(q: Tensor, k: Tensor, v: Tensor, weight: Tensor) -> Tensor:
 def _step(
     weight: Tensor, gradient: Tensor, scale: float, dims: tuple[int, ...]
 ) -> Tensor:
-    """Weights after a step: the gradient times a scale, shorter than 1 along some
-    axes. Dividing the 1 by the scale takes no product."""
+    """Add a step to weights: the gradient times a scale, shorter than 1 along some axes.
+
+    Dividing the 1 by the scale takes no product.
+    """
     length = gradient.norm(dim=dims, keepdim=True) + 1 / scale
     if is_traced():  # ONNX has no such operator
         return weight + gradient / length
