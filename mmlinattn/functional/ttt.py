@@ -76,7 +76,7 @@ def trained_conv(q: Tensor, k: Tensor, v: Tensor, weight: Tensor) -> Tensor:
 def _step(
     weight: Tensor, gradient: Tensor, scale: float, dims: tuple[int, ...]
 ) -> Tensor:
-    """Add a step to weights: the gradient times a scale, shorter than 1 along some axes.
+    """Add a gradient times a scale to weights, shorter than 1 along some axes.
 
     Dividing the 1 by the scale takes no product.
     """
