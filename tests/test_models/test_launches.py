@@ -25,6 +25,8 @@ BOUNDS = {
     'SwinTransformer-elfatt': (318, 1190, 905, 3230),
     'VSSD-micro': (435, 1125, 1290, 3690),
 }
+# with 20 Newton steps of two products in a block: operators, the same with views
+PRINTED = {'SOFT-tiny': (690, 1290), 'SOFTPlusPlus-tiny': (1160, 2100)}
 # other models of ours, for the bound of a block alone
 OTHERS = ('CSWinTransformer-elfatt', 'ViTTT-tiny')
 
@@ -52,6 +54,12 @@ def test_few_launches(name):
     counts = forward.counts
     assert all(a <= b for a, b in zip(counts, BOUNDS[name])), (counts, forward.names)
     check_blocks(model, forward)
+
+
+@pytest.mark.parametrize('name', PRINTED)
+def test_products_of_the_inverse_have_no_views(name):
+    counts = count(build(name)).counts
+    assert all(a <= b for a, b in zip(counts, PRINTED[name])), counts
 
 
 @pytest.mark.full

@@ -291,7 +291,8 @@ class _Newton:
         (..., 1, 1) and T."""
         inverse, a = _one_axis(cls.start(a, alpha)), _one_axis(a)
         for _ in range(num_iters):
-            inverse = torch.baddbmm(inverse, inverse @ a, inverse, beta=2, alpha=-1)
+            product = torch.bmm(inverse, a)
+            inverse = torch.baddbmm(inverse, product, inverse, beta=2, alpha=-1)
         return (inverse,)
 
     @staticmethod

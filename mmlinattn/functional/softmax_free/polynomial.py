@@ -116,21 +116,23 @@ def apply_polynomial(
     lowest, *others, highest = polynomial.coefficients
     b, following = highest * x, torch.zeros_like(x)
     for c in reversed(others):
-        b, following = shifted @ b - following + c * x, b
-    return 0.5 * shifted @ b - following + lowest * x
+        b, following = torch.baddbmm(following, shifted, b, beta=-1).add(x, alpha=c), b
+    return torch.baddbmm(following, shifted, b, beta=-1, alpha=0.5).add(x, alpha=lowest)
 
 
 def _factor(polynomial: Polynomial, powers: Sequence[Any], k: int, x: Tensor) -> Tensor:
-    """4 h_k (1 - h_k w_k) x."""
-    h = polynomial.heights[k]
-    return 4 * h * x - 4 * h**2 * _times(polynomial, powers, k, x)
+    """Multiply x by 4 h_k (1 - h_k w_k)."""
+    h, w = polynomial.heights[k], powers[k]
+    if w is not None:
+        return torch.baddbmm(x, w, x, beta=4 * h, alpha=-4 * h**2)
+    return torch.sub(4 * h * x, _times(polynomial, powers, k, x), alpha=4 * h**2)
 
 
 def _times(polynomial: Polynomial, powers: Sequence[Any], k: int, x: Tensor) -> Tensor:
-    """w_k x."""
+    """Multiply x by w_k."""
     w = powers[k]
     if w is not None:
-        return w @ x
+        return torch.bmm(w, x)
     return _times(polynomial, powers, k - 1, _factor(polynomial, powers, k - 1, x))
 
 
