@@ -106,10 +106,14 @@ def test_exported(name, kind, tmp_path):
     for size in sizes:
         assert max(parity(model, run, images(*size)).values()) <= 1e-4
     if kind == 'onnx':
-        check_half(model, tmp_path / 'model.onnx')
+        check_half(model, tmp_path / 'model.onnx', SHARED_NAMES.get(name, 0))
 
 
-def check_half(model, path):
+# projections in float32 because another stage's of the same name needs it
+SHARED_NAMES = dict(SOFT=1)
+
+
+def check_half(model, path, num_shared):
     """Layers that autocast computes in half precision can be so in the file, computed
     as on a GPU at worst."""
     from mmlinattn.deployment.rounding import Rounded
@@ -126,7 +130,7 @@ def check_half(model, path):
         hook.remove()
     halve_file(path, half_scopes(model, images(1, 65, 97), (65, 97)))
     rounded = Rounded(path)
-    assert rounded.num_products == sum(layers)
+    assert rounded.num_products == sum(layers) - num_shared
     x = images(2, 96, 129)
     outputs, largest, sums = rounded.run(x.numpy())
     assert max(largest, sums) <= torch.finfo(torch.float16).max
