@@ -108,6 +108,27 @@ def test_time_is_drawn_by_size(load, tmp_path):
     assert [x.name for x in tmp_path.iterdir()] == ['6.png']
 
 
+@pytest.mark.parametrize('steps', (['forward'], ['forward', 'forward+backward']))
+def test_labels_of_bars_are_inside(steps, load):
+    """In one column of a page on a phone, also behind the longest bar."""
+    ratios = {'PVTv2-B1 (mmdet, fused)': 1.0, 'SOFT++-T, linear': 9.13, 'none': None}
+    rows = [
+        dict(case='RetinaNet', shape=[1, 3, 800, 1344], step=step, variant=name)
+        | (dict(ratio=ratio, memory_ratio=ratio / 9) if ratio else {})
+        for step in steps
+        for name, ratio in ratios.items()
+    ]
+    figure = load('side_by_side.plot').ratios_figure(rows)
+    figure.draw_without_rendering()
+    assert len(figure.axes) == 2
+    for axis in figure.axes:
+        area = axis.get_window_extent()
+        assert len(axis.texts) == len(ratios)
+        for label in filter(lambda x: x.get_text(), axis.texts):
+            extent = label.get_window_extent()
+            assert area.x0 < extent.x0 and extent.x1 < area.x1
+
+
 def test_results_are_written(load, run, monkeypatch, tmp_path, capsys):
     """What a person wrote above the mark of a page stays."""
     sizes = dict(one=4, two=8, broken=8)
