@@ -91,11 +91,22 @@ function drawObjects(found, least) {
   for (const object of objectsOf(found, least)) {
     const [x1, y1, x2, y2] = object.box
     if (found.masks) pen.drawImage(maskOf(found.masks, object), x1, y1, x2 - x1, y2 - y1)
-    pen.strokeStyle = pen.fillStyle = colorOf(object.label)
+    pen.strokeStyle = colorOf(object.label)
     pen.lineWidth = 2
     pen.strokeRect(x1, y1, x2 - x1, y2 - y1)
-    pen.fillText(`${nameOf(object.label)} ${object.score.toFixed(2)}`, x1 + 2, y1 - 3)
+    write(`${nameOf(object.label)} ${object.score.toFixed(2)}`, x1, y1)
   }
+}
+
+// White letters on a dark patch above a place, or below it at the top of the photo.
+function write(text, x, y) {
+  const height = 1.3 * parseFloat(pen.font)
+  const top = y < height ? y : y - height
+  pen.fillStyle = 'rgba(0, 0, 0, 0.7)'
+  pen.fillRect(x, top, pen.measureText(text).width + 6, height)
+  pen.fillStyle = 'white'
+  pen.textBaseline = 'middle'
+  pen.fillText(text, x + 3, top + height / 2)
 }
 
 function drawLabels({ data }, width, height) {

@@ -47,7 +47,7 @@ DEPTH = (
     'if these are few, write files of 8 bits, in which the range of the numbers is 0 '
     'to 255'
 )
-LINE = 12  # pixels from a line of text to the next one
+GAP = 4  # pixels between lines of text
 
 # arrays by the names that Predictor gives them
 Predictions = dict[str, np.ndarray]
@@ -299,16 +299,43 @@ def draw(image: np.ndarray, predictions: Predictions, classes: list[str]) -> Any
     )
     colors = (255 * colors).astype(np.uint8)
     picture = Image.fromarray(_paint_areas(image, predictions, colors))
-    pen = ImageDraw.Draw(picture)
+    pen, font = ImageDraw.Draw(picture), _font(picture.width)
     entries = as_json(predictions, classes)
-    labels = predictions.get('labels', np.zeros(0, int)).tolist()
-    for label, entry in zip(labels, entries.get('objects', ())):
-        color = tuple(colors[label % 256].tolist())
-        pen.rectangle(entry['box'], outline=color, width=2)
-        _write_score(pen, entry, entry['box'][:2], color)
-    for i, entry in enumerate(entries.get('classes', ())):
-        _write_score(pen, entry, (4, 4 + LINE * i), 'black')
+    labels = predictions.get('labels', predictions.get('label_map', np.zeros(0, int)))
+    if 'shares' in entries:
+        labels = np.unique(labels)
+    fills = [tuple(colors[label % 256].tolist()) for label in labels.tolist()]
+    for fill, entry in zip(fills, entries.get('objects', ())):
+        pen.rectangle(entry['box'], outline=fill, width=max(2, picture.width // 400))
+        text = f'{entry["name"]} {entry["score"]:.2f}'
+        _write_line(pen, text, entry['box'][:2], fill, font)
+    lines = [f'{name} {share:.0%}' for name, share in entries.get('shares', {}).items()]
+    lines += [f'{x["name"]} {x["score"]:.2f}' for x in entries.get('classes', ())]
+    top: float = GAP
+    for i, line in enumerate(lines):
+        of_line = fills[i] if fills else None
+        top = _write_line(pen, line, (GAP, top), of_line, font) + GAP
     return picture
+
+
+def _font(width: int) -> Any:
+    """Return a font that can be read in a picture of a width in pixels; Pillow below
+    10.1 has one size."""
+    from PIL import ImageFont
+
+    try:
+        return ImageFont.load_default(max(12, width // 45))
+    except TypeError:
+        return ImageFont.load_default()
+
+
+def _write_line(pen: Any, text: str, place: Any, fill: Any, font: Any) -> float:
+    """Write white letters with a dark border on a patch, and return where it ends."""
+    _, _, right, bottom = pen.textbbox(place, text, font=font, stroke_width=1)
+    if fill is not None:
+        pen.rectangle([*place, right + 1, bottom + 1], fill=fill)
+    pen.text(place, text, 'white', font, stroke_width=1, stroke_fill='black')
+    return bottom + 1
 
 
 def _paint_areas(
@@ -322,12 +349,6 @@ def _paint_areas(
         for mask, label in zip(predictions['masks'], predictions['labels']):
             pixels[mask] = pixels[mask] // 2 + colors[label % 256] // 2
     return pixels
-
-
-def _write_score(pen: Any, entry: dict[str, Any], place: Any, color: Any) -> None:
-    """Write the name and the score of an object or a class."""
-    text = f'{entry["name"]} {entry["score"]:.2f}'
-    pen.text(place, text, fill='white', stroke_width=1, stroke_fill=color)
 
 
 def find_images(place: Path) -> dict[str, Path]:

@@ -29,6 +29,10 @@ TITLE = 30  # letters
 LEGEND = 40  # classes
 NAMED = 12  # objects in a photo, of which each has its name written beside it
 GRAY = (0.6, 0.6, 0.6)  # pixels without a label
+NAME_SIZE = 6  # points
+NAME_HEIGHT = 20  # pixels of a photo that a name takes
+# of red, green and blue in how bright a color looks (ITU-R BT.709)
+BRIGHTNESS = (0.2126, 0.7152, 0.0722)
 
 
 @dataclass(frozen=True)
@@ -138,11 +142,19 @@ def draw_object(item: Object, label: int, window: Window, ax: Axes) -> None:
 
 
 def write_name(item: Object, label: int, window: Window, ax: Axes) -> None:
-    """Write the class of an object above its box."""
+    """Write the class of an object above its box, or inside at the photo's border."""
     left, top = window.corners(np.array([item.bbox[:2]]))[0]
-    patch = dict(facecolor=color_of(label), linewidth=0, pad=0.4, alpha=0.8)
-    text = ax.text(left, top, shorten(item.name), fontsize=4, va='bottom', bbox=patch)
-    text.set_clip_on(True)
+    color = color_of(label)
+    ax.text(
+        max(left, 0),
+        max(top, 0),
+        shorten(item.name),
+        color='black' if np.dot(color, BRIGHTNESS) > 0.4 else 'white',
+        fontsize=NAME_SIZE,
+        va='bottom' if top > NAME_HEIGHT else 'top',
+        bbox=dict(facecolor=color, linewidth=0, pad=0.6, alpha=0.8),
+        clip_on=True,
+    )
 
 
 def outlines(item: Object) -> Iterator[np.ndarray]:

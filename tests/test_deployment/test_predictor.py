@@ -61,6 +61,34 @@ def test_example(tmp_path, photos):
         assert line in out and 'a.png' in out
 
 
+def white_pixels(picture):
+    return (np.asarray(picture) > 150).all(-1).sum()
+
+
+def test_names_can_be_read_in_pictures():
+    """Of a box at the border, of a small and of a large photo; one has many classes."""
+    found = dict(boxes=np.array([[0.0, 0, 90, 90]]), labels=np.array([1]))
+    found['scores'] = np.array([0.5])
+    counts = []
+    for size in (300, 3000):
+        image = np.zeros((size, size, 3), np.uint8)
+        counts.append(white_pixels(predictor.draw(image, found, ['a', 'word'])))
+    assert 30 < counts[0] < counts[1] / 10
+
+
+def test_classes_of_a_label_map_are_named_in_their_colors():
+    labels = np.zeros((200, 300), np.uint8)
+    labels[100:] = 2
+    image = np.zeros((200, 300, 3), np.uint8)
+    picture = predictor.draw(image, dict(label_map=labels), ['sky', '', 'sea'])
+    named = np.asarray(picture)
+    halves = named[90, 290], named[190, 290]  # under colors of half the strength
+    corner = named[:50, :80] // 2
+    for color in halves:
+        assert (corner == color).all(-1).any()
+    assert white_pixels(picture) > 20
+
+
 def test_runs_are_those_of_coco():
     found = dict(FOUND, masks=paste(FOUND['masks'], FOUND['boxes'], (12, 20), 0.4))
     for entry, mask in zip(as_json(found, [])['objects'], found['masks']):
