@@ -42,7 +42,8 @@ def carry_weights(teacher: BaseBackbone, student: BaseBackbone) -> list[str]:
         prefix = f'{pair.name}.attn.'
         theirs = by_projection(pair.teacher.attn, inside(weights, prefix))
         own = pair.student.state_dict()
-        carried = projections(theirs, own, pair.student.embed_dims)
+        (dims,) = pair.teacher.norm1.normalized_shape
+        carried = projections(theirs, own, dims)
         for key, entry in by_head(pair.student, carried).items():
             weights[prefix + key] = entry
     weights = split_lepe(weights, student.state_dict())

@@ -42,7 +42,7 @@ def attention_errors(
         images (Tensor): (B, 3, H, W).
 
     Returns:
-        dict[str, Tensor]: A :func:`relative_error` by the name of the block; it has
+        dict[str, Tensor]: A :func:`relative_error` by the label of the block; it has
             gradients to the student's attentions, where gradients are enabled.
     """
     errors: dict[str, Tensor] = {}
@@ -71,7 +71,7 @@ def compared(pair: Pair, learns: bool, errors: dict[str, Tensor]) -> Iterator[No
             options = dict(shortcut=before[0])
         with torch.set_grad_enabled(learns):
             ours = pair.student(*args, **options)
-            errors[pair.name] = relative_error(ours, theirs)
+            errors[pair.label] = relative_error(ours, theirs)
 
     handles = (
         # of a block with its norm first, the shortcut
@@ -119,10 +119,14 @@ def prepare_alignment(teacher: BaseBackbone, student: BaseBackbone) -> None:
     - Both return tokens in place of a class token or their mean, so that each place
       of the last map is compared.
 
+    - All of the student learns that its outputs depend on, also frozen stages.
+
     The teacher has no gradients afterwards. Weights do not change, nor does what is
     saved of them.
     """
     teacher.requires_grad_(False).eval()
+    student.frozen_stages = -1
+    student.requires_grad_(True).freeze()
     module: Any
     for module in student.modules():
         if isinstance(module, nn.modules.dropout._DropoutNd):

@@ -3,6 +3,7 @@
 Legend: B batch, C channels, (H, W) map, N tokens.
 """
 
+import re
 from typing import Any, NamedTuple
 
 import torch
@@ -33,6 +34,11 @@ class Pair(NamedTuple):
     name: str
     teacher: Any
     student: Any
+
+    @property
+    def label(self) -> str:
+        """The numbers in the name, such as '0.1'."""
+        return '.'.join(re.findall(r'\d+', self.name))
 
 
 def aligned_pairs(teacher: BaseBackbone, student: BaseBackbone) -> list[Pair]:
@@ -151,7 +157,8 @@ def settings_of(module: nn.Module) -> dict[str, Any]:
 def check_tokens(teacher: BaseBackbone, pair: Pair) -> None:
     """Raise a ValueError for an attention that takes only the tokens of a map, in a
     block that has a class token, too."""
-    if not has_class_token(teacher, pair.name) or not pair.student.bound_to_map:
+    is_bound = getattr(pair.student, 'bound_to_map', False)
+    if not is_bound or not has_class_token(teacher, pair.name):
         return
     sizes = pair.student.embed_dims, pair.student.num_heads
     fitting = [

@@ -8,7 +8,9 @@ from typing import Any, Optional, Union
 import mmlinattn.models  # noqa: F401  registers the classes
 from mmlinattn.models.attentions.base import BaseAttention
 from mmlinattn.models.backbones.base import BaseBackbone
-from mmlinattn.models.backbones.presets import PresetTransformer
+from mmlinattn.models.backbones.options import square_image_side
+from mmlinattn.models.backbones.presets import PresetTransformer, Stage
+from mmlinattn.models.backbones.pyramid import per_stage
 from mmlinattn.parts import CLASSES, SCOPE, find, type_name
 
 from .pairs import SKELETONS, takers
@@ -53,9 +55,13 @@ def student_config(
             f'{kind.__name__} takes no other attention: {", ".join(takers())} do'
         )
     entries = [entry_of(kind, name, options) for name in names]
+    chosen = entries[0] if len(entries) == 1 else entries
     if issubclass(kind, PresetTransformer):
         cfg = keep_embeddings(kind, cfg)
-    return {**cfg, 'attention': entries[0] if len(entries) == 1 else entries}
+        if not isinstance(chosen, str):
+            chosen = of_size(kind, chosen, cfg)
+            cfg.pop('img_size', None)  # an option of the models by name alone
+    return {**cfg, 'attention': chosen}
 
 
 def backbone_class(cfg: Mapping[str, Any]) -> type[BaseBackbone]:
@@ -82,13 +88,14 @@ def entry_of(
                 "options: give the name of an attention's class"
             )
         return name
-    found = CLASSES.get(name)
+    found = find(name)
     known = [
         key
         for key, part in CLASSES.items()
         if issubclass(part, BaseAttention) and part is not BaseAttention
     ]
-    if found is None or name not in known:
+    is_ours = str(getattr(found, '__module__', '')).startswith(f'{SCOPE}.')
+    if found is None or (is_ours and name not in known):
         names = sorted({*presets, *known})
         by_case = {key.lower(): key for key in reversed(names)}
         near = get_close_matches(name.lower(), by_case, 3, 0.5)
@@ -122,3 +129,22 @@ def keep_embeddings(
         if preset and not cfg.get(key):
             cfg[key] = getattr(preset, key)
     return cfg
+
+
+def of_size(
+    kind: type[PresetTransformer], chosen: Any, teacher: Mapping[str, Any]
+) -> Any:
+    """Return one attention, or a list with one for each stage, whose names of models
+    are replaced by what these have at the teacher's size of images."""
+    if not isinstance(chosen, list):
+        return chosen
+    arch = teacher.get('arch', 'tiny')
+    number = len(kind.resolve_arch(arch)['depths'])
+    side = square_image_side(teacher.get('img_size', 224))
+    name = arch if isinstance(arch, str) else None
+    pads = teacher.get('pad_small_map', True)
+    stages = [Stage(i, number, name, side, pads) for i in range(number)]
+    return [
+        kind.presets[entry].attention(stage) if isinstance(entry, str) else entry
+        for entry, stage in zip(per_stage(chosen, number, 'attention'), stages)
+    ]

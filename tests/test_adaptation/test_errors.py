@@ -65,29 +65,29 @@ def test_errors_are_those_of_the_attentions_alone(teacher, attention):
     seen = {}
     for pair in pairs:
 
-        def keep(attn, args, out, name=pair.name):
+        def keep(attn, args, out, name=pair.label):
             seen[name] = *args, out
 
         pair.teacher.attn.register_forward_hook(keep)
     errors = attention_errors(teacher, pairs, torch.randn(IMAGES))
-    assert [*errors] == [pair.name for pair in pairs]
+    assert [*errors] == [pair.label for pair in pairs]
     student.eval()
     for pair in pairs:
-        x, hw_shape, theirs = seen[pair.name]
+        x, hw_shape, theirs = seen[pair.label]
         if getattr(pair.student, 'reads_shortcut', False):
-            assert errors[pair.name] > 0
+            assert errors[pair.label] > 0
             continue
         with torch.no_grad():
             ours = pair.student(x, hw_shape)
         error = (ours - theirs).square().mean() / theirs.square().mean()
-        torch.testing.assert_close(errors[pair.name].detach(), error)
+        torch.testing.assert_close(errors[pair.label].detach(), error)
 
 
 def test_shortcuts_are_the_block_input():
     """Of an attention that reads them, the error is what the block would give it."""
     teacher, _, pairs = pair_of(CSWIN, 'inline')
     images = torch.randn(IMAGES)
-    name, block, attention = pairs[0]
+    _, block, attention = pairs[0]
     given = {}
     block.register_forward_pre_hook(lambda block, args: given.update(x=args[0]))
     errors = attention_errors(teacher, pairs, images)
@@ -95,7 +95,7 @@ def test_shortcuts_are_the_block_input():
         tokens, shape = block.norm1(given['x']), (16, 16)
         ours = attention(tokens, shape, shortcut=given['x'])
         theirs = block.attn(tokens, shape)
-    torch.testing.assert_close(errors[name].detach(), relative_error(ours, theirs))
+    torch.testing.assert_close(errors[pairs[0].label].detach(), relative_error(ours, theirs))
 
 
 def test_its_own_attention_has_no_error():
