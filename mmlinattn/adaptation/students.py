@@ -9,7 +9,7 @@ import mmlinattn.models  # noqa: F401  registers the classes
 from mmlinattn.models.attentions.base import BaseAttention
 from mmlinattn.models.backbones.base import BaseBackbone
 from mmlinattn.models.backbones.options import square_image_side
-from mmlinattn.models.backbones.presets import PresetTransformer, Stage
+from mmlinattn.models.backbones.presets import Preset, PresetTransformer, Stage
 from mmlinattn.models.backbones.pyramid import per_stage
 from mmlinattn.parts import CLASSES, SCOPE, find, type_name
 
@@ -57,7 +57,7 @@ def student_config(
     entries = [entry_of(kind, name, options) for name in names]
     chosen = entries[0] if len(entries) == 1 else entries
     if issubclass(kind, PresetTransformer):
-        cfg = keep_embeddings(kind, cfg)
+        cfg = keep_embeddings(kind, cfg, chosen)
         if not isinstance(chosen, str):
             chosen = of_size(kind, chosen, cfg)
             cfg.pop('img_size', None)  # an option of the models by name alone
@@ -118,16 +118,19 @@ def check_options(kind: type, options: Mapping[str, Any]) -> None:
 
 
 def keep_embeddings(
-    kind: type[PresetTransformer], teacher: Mapping[str, Any]
+    kind: type[PresetTransformer], teacher: Mapping[str, Any], chosen: Any
 ) -> dict[str, Any]:
-    """Return a teacher's config with its embeddings written out, and without the
-    options of its attentions."""
-    attention = teacher.get('attention', 'local')
-    preset = kind.presets.get(attention if isinstance(attention, str) else 'local')
+    """Return a teacher's config without the options of its attentions, and with its
+    embeddings written out where those of the ``chosen`` attention are others."""
+
+    def preset_of(attention: Any) -> Preset:
+        return kind.presets[attention if isinstance(attention, str) else 'local']
+
     cfg = {key: value for key, value in teacher.items() if key not in OF_PRESETS}
+    theirs, ours = preset_of(teacher.get('attention')), preset_of(chosen)
     for key in ('patch_embed', 'merging'):
-        if preset and not cfg.get(key):
-            cfg[key] = getattr(preset, key)
+        if not cfg.get(key) and getattr(theirs, key) != getattr(ours, key):
+            cfg[key] = getattr(theirs, key)
     return cfg
 
 

@@ -95,7 +95,9 @@ def test_shortcuts_are_the_block_input():
         tokens, shape = block.norm1(given['x']), (16, 16)
         ours = attention(tokens, shape, shortcut=given['x'])
         theirs = block.attn(tokens, shape)
-    torch.testing.assert_close(errors[pairs[0].label].detach(), relative_error(ours, theirs))
+    torch.testing.assert_close(
+        errors[pairs[0].label].detach(), relative_error(ours, theirs)
+    )
 
 
 def test_its_own_attention_has_no_error():

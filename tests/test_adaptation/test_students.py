@@ -58,7 +58,9 @@ def test_options_and_stages():
 def test_windows_of_another_size_stay():
     """Of stages that keep their attention, in a teacher of larger images."""
     teacher = dict(SWIN, img_size=384)
-    student = build_model(student_config(teacher, ['local', 'local', 'ELFATT', 'local']))
+    student = build_model(
+        student_config(teacher, ['local', 'local', 'ELFATT', 'local'])
+    )
     assert student.stages[1].blocks[0].attn.window_size == 12
     assert student.stages[3].blocks[0].attn.window_size == 12
     build_model(student_config(teacher, 'ELFATT'))

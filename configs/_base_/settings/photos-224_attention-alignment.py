@@ -34,7 +34,5 @@ param_scheduler = [
     dict(type='CosineAnnealingLR', eta_min_ratio=0.01, by_epoch=False),  # it ends with the last epoch
 ]
 auto_scale_lr = dict(enable=False, base_batch_size=32)
-default_hooks = dict(
-    logger=dict(interval=10), checkpoint=dict(type='mmlinattn.AtomicCheckpointHook', max_keep_ckpts=1)
-)
+default_hooks = dict(logger=dict(interval=10), checkpoint=dict(type='mmlinattn.AtomicCheckpointHook', max_keep_ckpts=1))
 randomness = dict(seed=0)
