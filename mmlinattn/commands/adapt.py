@@ -123,6 +123,9 @@ def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     add('--resume', action='store_true', help=text)
     text = 'where it runs (default: a GPU where there is one)'
     add('--device', choices=('cpu', 'cuda'), help=text)
+    text = 'processes that read photos (default: by the cores; 0: none, and a resumed '
+    text += 'run ends with the same bits)'
+    add('--workers', type=cli.number(int, 0, 256), help=text)
     text = 'automatic mixed precision, on a GPU'
     add('--amp', action='store_true', help=text)
     text = 'folder of checkpoints and logs (default: work_dirs/adapt_NAME)'
@@ -144,6 +147,8 @@ def complete(args: argparse.Namespace) -> Path:
         raise ValueError(f'--out {out}: the name must end in .pth')
     if args.features_epochs is None:
         args.features_epochs = args.epochs
+    if args.workers is None:
+        args.workers = max(1, min(4, (os.cpu_count() or 1) // 2))
     cli.check_free(args, *(out.with_suffix(x) for x in ('.pth', '.py', '.png')))
     work_dir = args.work_dir or Path('work_dirs', f'adapt_{out.stem}')
     if args.resume:

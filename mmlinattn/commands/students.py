@@ -2,7 +2,6 @@
 student with its config."""
 
 import argparse
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from pprint import pformat
@@ -41,6 +40,7 @@ train_pipeline[1].update(scale={size})
 train_dataloader = dict(
     batch_size={batch},
     num_workers={workers},
+    persistent_workers={workers} > 0,
     dataset=dict(ann_file={photos!r}, pipeline=train_pipeline),
 )
 train_cfg = dict(max_epochs={epochs}, val_interval={epochs})
@@ -162,7 +162,7 @@ def stage_source(plan: Plan, name: str, epochs: int, load_from: Any) -> str:
         preprocessor=pformat(plan.teacher.preprocessor),
         size=args.size,
         batch=batch,
-        workers=max(1, min(4, (os.cpu_count() or 1) // 2)),
+        workers=args.workers,
         photos=str(photos.lists(plan.work_dir)[0]),
         epochs=epochs,
         lr=lr,

@@ -209,7 +209,7 @@ def changed_backbone(base: Base, backbone: dict[str, Any]) -> dict[str, Any]:
     }
     return {
         key: dict(value, _delete_=True)
-        if isinstance(value, dict) and isinstance(own.get(key), dict)
+        if isinstance(value, dict) and key in own
         else value
         for key, value in changes.items()
     }
