@@ -7,6 +7,7 @@ from typing import Any, Optional, Union
 
 import mmlinattn.models  # noqa: F401  registers the classes
 from mmlinattn.models.attentions.base import BaseAttention
+from mmlinattn.models.attentions.talking_heads import ClassAttention
 from mmlinattn.models.backbones.base import BaseBackbone
 from mmlinattn.models.backbones.options import square_image_side
 from mmlinattn.models.backbones.presets import Preset, PresetTransformer, Stage
@@ -92,7 +93,9 @@ def entry_of(
     known = [
         key
         for key, part in CLASSES.items()
-        if issubclass(part, BaseAttention) and part is not BaseAttention
+        # that of a class token alone replaces none
+        if issubclass(part, BaseAttention)
+        and part not in (BaseAttention, ClassAttention)
     ]
     is_ours = str(getattr(found, '__module__', '')).startswith(f'{SCOPE}.')
     if found is None or (is_ours and name not in known):

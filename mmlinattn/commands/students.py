@@ -191,11 +191,10 @@ def write_student(
     model, teacher = core_of(plan.teacher.cfg.model), plan.teacher
     parts = {key for key, part in model.items() if is_part(key, part)}
     is_whole = bool(parts) and parts <= {key.partition('.')[0] for key in loaded.others}
-    named = plan.teacher.model
     adapted = dict(
         teacher=teacher.name,
         weights=teacher.weights,
-        license=named.license if named else '',
+        license=teacher.license,
         attention=list(plan.args.attention),
         backbone=plain(plan.student),
         width=teacher.cfg.get('width'),

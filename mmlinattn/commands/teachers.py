@@ -16,7 +16,7 @@ from mmlinattn.hub import find_folder
 from mmlinattn.models.backbones.base import BaseBackbone
 from mmlinattn.own_config import pretrained_of_others
 from mmlinattn.parts import build_model
-from mmlinattn.public_weights import PublicModel, read_models
+from mmlinattn.public_weights import PublicModel, license_of, read_licenses, read_models
 from mmlinattn.runs.preparation import preprocessor_options
 from mmlinattn.timm_names import MODELS
 from mmlinattn.utils import library_of, load_config
@@ -45,6 +45,7 @@ class Teacher:
         backbone (dict): Config of its backbone, one of ours.
         weights (str): Their path or address.
         model (PublicModel): The public model, if it is one.
+        license (str): Of a repository that publishes the weights, '' for none.
     """
 
     name: str
@@ -52,7 +53,8 @@ class Teacher:
     cfg: Config = field(repr=False)
     backbone: dict[str, Any]
     weights: str
-    model: Optional[PublicModel]
+    model: Optional[PublicModel] = None
+    license: str = ''
 
     @property
     def preprocessor(self) -> dict[str, Any]:
@@ -70,7 +72,10 @@ class Teacher:
 
     def describe(self) -> str:
         """Return what it is, in words."""
-        return self.model.describe() if self.model else f'{self.name}, {self.weights}'
+        if self.model:
+            return self.model.describe()
+        license_ = f', license {self.license}' if self.license else ''
+        return f'{self.name}, {self.weights}{license_}'
 
 
 @dataclass(frozen=True)
@@ -129,7 +134,9 @@ def find_teacher(name: str, weights: Optional[str]) -> Teacher:
         )
     with error_of(f'--teacher {name}: '):
         backbone = our_backbone(backbone_of(cfg), library_of(cfg))
-    return Teacher(name, base, cfg, backbone, place, None if weights else model)
+    license_ = license_of(place, read_licenses(folder)) if '://' in place else ''
+    model = None if weights else model
+    return Teacher(name, base, cfg, backbone, place, model, license_)
 
 
 def core_of(model: Any) -> Any:
