@@ -307,7 +307,8 @@ def adapt(state: State, loaded: Loaded) -> None:
     found = align(state, stages, device)
     out: Path = args.out
     names = [stage.name for stage in stages]
-    runs.draw({name: found[name]['epochs'] for name in names}, out.with_suffix('.png'))
+    epochs = {name: found[name].get('epochs', []) for name in names}
+    runs.draw(epochs, out.with_suffix('.png'))
     shape = shape_of(args, state.photos)
     backbones = dict(teacher=state.teacher.backbone, student=state.student)
     costs = measure_costs(backbones, shape, device)

@@ -76,6 +76,23 @@ def test_one_projection_for_queries_and_keys(name):
     assert torch.equal(parts['v'], theirs.v.weight)
 
 
+def test_a_stack_of_two():
+    """Of an attention whose queries are the keys; and back."""
+    for names in (
+        ('WindowAttention', 'GaussianAttention'),
+        ('GaussianAttention', 'ELFATT'),
+    ):
+        teacher = dict(SWIN, attention=dict(type=names[0]))
+        teacher, student, _ = carried(teacher, names[1])
+        theirs, ours = (
+            split_projections(model.stages[0].blocks[0].attn.state_dict(), 'weight', 8)
+            for model in (teacher, student)
+        )
+        assert torch.equal(ours['q'], theirs['q'])
+        assert torch.equal(ours['k'], theirs['q'])
+        assert torch.equal(ours['v'], theirs['v'])
+
+
 def test_softmax_to_softmax_free():
     teacher, student, _ = carried(SWIN, 'SoftmaxFreeAttention', dict(sampling_ratio=2))
     theirs, ours = (model.stages[0].blocks[0].attn for model in (teacher, student))

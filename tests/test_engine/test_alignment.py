@@ -79,7 +79,9 @@ def test_the_log_has_each_loss(weights, kind, keys):
     wanted = {name for name, _ in model.named_parameters() if 'backbone.' in name}
     if kind == KINDS[0]:
         wanted = {name for name in wanted if '.attn.' in name}
+    # parallel training waits for the gradients of all that want one
     assert with_gradient == wanted
+    assert wanted == {name for name, x in model.named_parameters() if x.requires_grad}
     assert model.backbone.training and not model.teacher.training
     outs = model(data['inputs'])
     assert [out.shape[1] for out in outs] == [8, 16, 32, 64]

@@ -3,8 +3,13 @@
 import contextlib
 import io
 import json
+import os
 import re
 import shutil
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 import torch
@@ -210,6 +215,41 @@ def test_a_run_that_is_done(adapted, patched, capsys):
     assert ', epoch ' not in capsys.readouterr().out
     after = (world / 'student.pth').read_bytes(), (world / 'student.py').read_bytes()
     assert before == after
+    record = json.loads((world / 'student' / adapt.RECORD).read_text())
+    assert len(record['attention']['epochs']) == 2
+
+
+@pytest.mark.full
+def test_killed(adapted):
+    """In an iteration of each stage, and resumed: the same weights, bit for bit."""
+    _, world = adapted
+    command = [sys.executable, '-m', 'mmlinattn', 'adapt', *argv_of(world, 'killed')]
+    for i, stage in enumerate(('attention', 'features', None)):
+        process = subprocess.Popen(
+            [*command, *(['--resume'] if i else [])],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=dict(os.environ, OMP_NUM_THREADS='1'),
+            start_new_session=True,
+        )
+        folder = world / 'killed' / str(stage)
+        while stage and process.poll() is None:
+            logs = [path.read_text() for path in folder.glob('*/*.log')]
+            # of the first stage, its second epoch
+            begun = folder / 'epoch_1.pth' if stage == 'attention' else None
+            if any('Checkpoints will be saved' in log for log in logs) and (
+                begun is None or begun.exists()
+            ):
+                os.killpg(process.pid, signal.SIGKILL)
+            time.sleep(0.01)
+        output = process.communicate()[0]
+        assert process.returncode == (-signal.SIGKILL if stage else 0), output[-3000:]
+    ours, theirs = (
+        read_file(world / f'{name}.pth')['state_dict'] for name in ('killed', 'student')
+    )
+    assert ours.keys() == theirs.keys()
+    assert all(torch.equal(ours[key], theirs[key]) for key in theirs)
 
 
 def stop_after_first(hook, runner):
