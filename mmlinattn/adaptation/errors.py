@@ -119,13 +119,15 @@ def prepare_alignment(teacher: BaseBackbone, student: BaseBackbone) -> None:
     - Both return tokens in place of a class token or their mean, so that each place
       of the last map is compared.
 
+    - BatchNorms keep the statistics of the teacher's training: those of a batch are
+      chance, too.
     - All of the student learns that its outputs depend on, also frozen stages.
 
     The teacher has no gradients afterwards. Weights do not change, nor does what is
     saved of them.
     """
     teacher.requires_grad_(False).eval()
-    student.frozen_stages = -1
+    student.frozen_stages, student.norm_eval = -1, True
     student.requires_grad_(True).freeze()
     module: Any
     for module in student.modules():

@@ -9,7 +9,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 import torch
@@ -19,7 +22,7 @@ from small_configs import draw_shapes
 
 from mmlinattn.commands import adapt, new_config
 from mmlinattn.commands.photo_files import list_photos
-from mmlinattn.commands.teachers import find_teacher
+from mmlinattn.commands.teachers import find_teacher, load_teacher
 from mmlinattn.engine.preflight import build_model
 from mmlinattn.models import SwinTransformer
 from mmlinattn.own_config.remembered import remembered_model
@@ -276,6 +279,7 @@ WRONG = {
     ('--teacher', 'swin-t-lokal_in1k'): 'did you mean swin-t-local_in1k',
     ('--teacher', 'none.py'): '--teacher none.py: there is no such config',
     ('--weights', 'none.pth'): "--weights='none.pth': there is no such file",
+    ('--weights', 'http://127.0.0.1:9/a.pth'): 'cannot be downloaded (',
     ('--attention', 'elfat'): "no attention 'elfat': did you mean ELFATT",
     ('--attention', 'ELFATT', 'ELFATT'): 'one entry for each of 4 stages, got 2',
     ('--attention', 'LinearSOFTPlusPlus'): 'have the same attentions, Soft',
@@ -333,6 +337,22 @@ def test_names_of_teachers(name, kind, weights):
     assert teacher.preprocessor['to_rgb']
     assert bool(teacher.license) == ('://' in weights or 'swin' in weights)
     assert teacher.license in teacher.describe()
+
+
+def test_weights_of_an_address_are_downloaded_once(world, monkeypatch, tmp_path):
+    monkeypatch.setattr(torch.hub, '_hub_dir', str(tmp_path))
+    handler = partial(SimpleHTTPRequestHandler, directory=world)
+    monkeypatch.setattr(SimpleHTTPRequestHandler, 'log_message', lambda *args: None)
+    with ThreadingHTTPServer(('127.0.0.1', 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f'http://127.0.0.1:{server.server_port}/teacher.pth'
+        loaded = load_teacher(find_teacher(f'{world}/mine.py', address))
+        server.shutdown()
+    again = load_teacher(find_teacher(f'{world}/mine.py', address))
+    for key, x in again.backbone.state_dict().items():
+        assert torch.equal(x, loaded.backbone.state_dict()[key])
+    assert loaded.others.keys() == again.others.keys()
+    assert loaded.meta == dict(classes=['a', 'b'])
 
 
 def test_students_of_public_models_are_remembered(tmp_path):
