@@ -80,7 +80,10 @@ def run_stage(stage: Stage, resume: bool, amp: bool = False) -> list[Errors]:
     )
     cfg, comparison = training.prepare(args)
     lines = EpochLines(stage.name)
-    training.run(cfg, comparison, args, [lines])
+    try:
+        training.run(cfg, comparison, args, [lines])
+    finally:
+        lines.end_bar()  # it hides the cursor
     return lines.errors
 
 
@@ -108,12 +111,12 @@ class EpochLines(Hook):
                 handler.setLevel(logging.ERROR)
 
     def before_train_epoch(self, runner: Any) -> None:
-        """Begin a bar."""
-        columns = TextColumn('{task.description}'), BarColumn(), TimeRemainingColumn()
+        """Begin a bar, if somebody sees it."""
         console = Console(stderr=True)
-        self.bar = Progress(
-            *columns, console=console, transient=True, disable=not console.is_terminal
-        )
+        if not console.is_terminal:
+            return
+        columns = TextColumn('{task.description}'), BarColumn(), TimeRemainingColumn()
+        self.bar = Progress(*columns, console=console, transient=True)
         loop = runner.train_loop
         text = f'{self.name}, epoch {loop.epoch + 1} of {loop.max_epochs}'
         self.task = self.bar.add_task(text, total=len(loop.dataloader))
@@ -128,13 +131,18 @@ class EpochLines(Hook):
 
     def after_train_epoch(self, runner: Any) -> None:
         """Print the errors of the epoch."""
-        if self.bar is not None:
-            self.bar.stop()
+        self.end_bar()
         loop = runner.train_loop
         self.errors = errors_by_epoch(runner.message_hub, len(loop.dataloader))
         shown = describe(self.errors[-1])
         print(f'{self.name}, epoch {loop.epoch + 1} of {loop.max_epochs}: {shown}')
         sys.stdout.flush()
+
+    def end_bar(self) -> None:
+        """Remove the bar."""
+        if self.bar is not None:
+            self.bar.stop()
+            self.bar = None
 
 
 def errors_by_epoch(message_hub: Any, length: int) -> list[Errors]:
