@@ -12,6 +12,7 @@ parts of the teacher's model (NAME.pth), a config (NAME.py), and a plot of the e
 """
 
 import argparse
+import hashlib
 import json
 import os
 import shutil
@@ -165,8 +166,8 @@ def complete(args: argparse.Namespace) -> Path:
     return work_dir
 
 
-def check_record(args: argparse.Namespace, work_dir: Path) -> None:
-    """Compare the options of a resumed run with those of its beginning, or note
+def check_record(args: argparse.Namespace, work_dir: Path, photos: Photos) -> None:
+    """Compare options and photos of a resumed run with those of its beginning, or note
     them.
 
     Raises:
@@ -176,9 +177,11 @@ def check_record(args: argparse.Namespace, work_dir: Path) -> None:
     path = work_dir / RECORD
     options = {key: getattr(args, key) for key in FIXED}
     options = json.loads(json.dumps(options, default=str))
+    found = hashlib.md5(repr((photos.training, photos.held_back)).encode()).hexdigest()
     cli.check_claim(work_dir, RECORD)
     if args.resume and path.is_file():
-        earlier = json.loads(path.read_text('utf-8')).get('options', {})
+        record = json.loads(path.read_text('utf-8'))
+        earlier = record.get('options', {})
         for key, value in options.items():
             if earlier.get(key) != value:
                 raise ValueError(
@@ -186,11 +189,16 @@ def check_record(args: argparse.Namespace, work_dir: Path) -> None:
                     f'with {earlier.get(key)}: give that, or --overwrite without '
                     '--resume'
                 )
+        if record.get('photos') != found:
+            raise ValueError(
+                f'--data {args.data}: the run in {work_dir} began with other photos: '
+                'begin anew, with --overwrite and without --resume'
+            )
         return
     if args.resume:
         note(f'--resume finds no run in {work_dir}: it begins')
     cli.claim_folder(work_dir, RECORD)
-    path.write_text(json.dumps(dict(options=options)), 'utf-8')
+    path.write_text(json.dumps(dict(options=options, photos=found)), 'utf-8')
 
 
 def list_data(folder: Path) -> list[Path]:
@@ -339,7 +347,7 @@ def begin(args: argparse.Namespace) -> tuple[State, Loaded]:
     with cli.error_of(f'--attention {" ".join(args.attention)}: '):
         check_pairs(loaded, student)
     photos = read_photos(args.data, paths)
-    check_record(args, work_dir)
+    check_record(args, work_dir, photos)
     return State(args, teacher, student, photos, work_dir), loaded
 
 

@@ -147,12 +147,13 @@ class EpochLines(Hook):
 
 def errors_by_epoch(message_hub: Any, length: int) -> list[Errors]:
     """Return the mean errors of each epoch of ``length`` iterations, from the history
-    of the log."""
-    histories = {
-        name[len(LOSS) :]: history.data[0].reshape(-1, length).mean(1)
-        for name, history in message_hub.log_scalars.items()
-        if name.startswith(LOSS)
-    }
+    of the log, which forgets the first of very many."""
+    histories = {}
+    for name, history in message_hub.log_scalars.items():
+        values = history.data[0]
+        if name.startswith(LOSS):
+            whole = values[len(values) % length :].reshape(-1, length)
+            histories[name[len(LOSS) :]] = whole.mean(1)
     columns = histories.items()
     number = len(next(iter(histories.values()), ()))
     return [{key: float(x[i]) for key, x in columns} for i in range(number)]

@@ -13,7 +13,9 @@ import threading
 import time
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from miniature_backbones import CASES
@@ -273,6 +275,32 @@ def test_of_an_earlier_run(adapted, error_of, more, text):
     argv = argv_of(world, 'again', *more)
     argv[argv.index('--out') + 1] = f'{world}/other.pth'
     assert re.search(text, error_of(adapt.main, argv))
+
+
+def test_photos_changed(adapted, error_of, tmp_path):
+    """A resumed run reads the photos that it began with."""
+    _, world = adapted
+    shutil.copytree(world / 'coco' / 'train2017', tmp_path / 'photos')
+    shutil.copytree(world / 'student', tmp_path / 'run')
+    record = json.loads((tmp_path / 'run' / adapt.RECORD).read_text())
+    record['options']['data'] = f'{tmp_path}/photos'
+    (tmp_path / 'run' / adapt.RECORD).write_text(json.dumps(record))
+    argv = [*argv_of(world, 'other', '--resume'), '--data', f'{tmp_path}/photos']
+    line = error_of(adapt.main, [*argv, '--work-dir', f'{tmp_path}/run'])
+    assert 'photos: the run in' in line and 'began with other photos' in line
+
+
+def test_the_history_of_a_long_run():
+    """The log keeps a number of iterations that may begin within an epoch."""
+    values = np.array([9.0, 1, 2, 3, 5, 7, 9])
+    scalars = {
+        'train/loss_0.1': SimpleNamespace(data=(values, None)),
+        'train/lr': SimpleNamespace(data=(values, None)),
+    }
+    hub = SimpleNamespace(log_scalars=scalars)
+    assert adapt.runs.errors_by_epoch(hub, 3) == [{'0.1': 2.0}, {'0.1': 7.0}]
+    line = adapt.runs.describe({str(i): float(i) for i in range(12)})
+    assert line.startswith('mean error 5.5000 (0 0.0000, ') and ', ..., ' in line
 
 
 WRONG = {
