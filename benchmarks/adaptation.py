@@ -100,7 +100,7 @@ STUDENTS: dict[str, tuple[str, dict[str, Any]]] = {
     'linear SOFT++': ('LinearSOFTPlusPlus', {}),
 }
 WITH_TOKEN = (NEW, MEAN, 'efficient', 'FLatten', 'ViT^3')
-GATE = (NEW, 'ELFATT', MEAN)
+GATE = ('ELFATT', NEW, MEAN)
 Images = tuple[Tensor, Tensor]
 
 
@@ -336,7 +336,7 @@ class Study:
         rates = rows.setdefault('rates', {})
         runs = Runs(self, model, cfg, is_new=name == NEW, rates=rates)
         for seed in range(seeds):
-            for arm in ('scratch', 'carried', 'aligned'):
+            for arm in ('aligned', 'carried', 'scratch'):
                 row = rows.setdefault(arm, {})
                 if str(seed) not in row:
                     row[str(seed)] = getattr(runs, arm)(seed)

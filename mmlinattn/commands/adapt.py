@@ -320,13 +320,13 @@ def adapt(state: State, loaded: Loaded) -> None:
     shape = shape_of(args, state.photos)
     backbones = dict(teacher=state.teacher.backbone, student=state.student)
     costs = measure_costs(backbones, shape, device)
-    is_whole = write_student(plan, loaded, found['weights'], out)
+    write_student(plan, loaded, found['weights'], out)
     print(f'\nerrors of {len(state.photos.held_back)} photos that were held back:')
     for name in names:
         title = 'block' if name == 'attention' else 'map'
         print_errors(found[name]['before'], found[name]['after'], title)
     print_costs(costs, shape, device)
-    rest = ' with the other parts of the teacher' if is_whole else ''
+    rest = ' with the other parts of the teacher' if loaded.is_whole else ''
     print(f'student:  {out}{rest}, made from {state.teacher.describe()}')
     print(f'config:   {out.with_suffix(".py")}')
     print(f'plot:     {out.with_suffix(".png")}')

@@ -19,7 +19,7 @@ from mmlinattn.runs.alignment import Stage
 from mmlinattn.utils.files import whole_file
 from mmlinattn.weights import write_file
 
-from .teachers import PREFIX, SCOPED, Loaded, Teacher, core_of
+from .teachers import PREFIX, SCOPED, Loaded, Teacher
 
 HELD_BACK, MOST_HELD_BACK = 10, 64  # of so many photos one, but no more
 WARM_UP = 20  # steps
@@ -183,14 +183,12 @@ def plain(node: Any) -> Any:
 
 def write_student(
     plan: Plan, loaded: Loaded, weights: Mapping[str, Tensor], out: Path
-) -> bool:
+) -> None:
     """Write the student with the other parts of the teacher's checkpoint, and its
-    config; return whether these are all parts of a model."""
+    config."""
     entries = {key: x for key, x in weights.items() if key.startswith(PREFIX)}
     entries.update(loaded.others)
-    model, teacher = core_of(plan.teacher.cfg.model), plan.teacher
-    parts = {key for key, part in model.items() if is_part(key, part)}
-    is_whole = bool(parts) and parts <= {key.partition('.')[0] for key in loaded.others}
+    teacher, is_whole = plan.teacher, loaded.is_whole
     adapted = dict(
         teacher=teacher.name,
         weights=teacher.weights,
@@ -208,14 +206,6 @@ def write_student(
     write_file(dict(meta=meta, state_dict=entries), out)
     with whole_file(out.with_suffix('.py')) as draft:
         draft.write_text(source, 'utf-8')
-    return is_whole
-
-
-def is_part(key: str, part: Any) -> bool:
-    """Return whether an entry of a model's config is a part that has weights, by its
-    name, besides the backbone."""
-    names = ('neck', 'head')
-    return isinstance(part, (Mapping, list)) and key.endswith(names) and bool(part)
 
 
 def model_name(plan: Plan) -> str:

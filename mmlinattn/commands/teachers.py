@@ -12,6 +12,7 @@ from torch import Tensor
 
 from mmlinattn.adaptation import our_backbone
 from mmlinattn.cli.parser import error_of
+from mmlinattn.engine import build_model as build_whole
 from mmlinattn.hub import find_folder
 from mmlinattn.models.backbones.base import BaseBackbone
 from mmlinattn.own_config import pretrained_of_others
@@ -85,11 +86,13 @@ class Loaded:
     Attributes:
         backbone (BaseBackbone): With its weights.
         others (dict[str, Tensor]): Entries of other parts, such as a head.
+        is_whole (bool): These are all other parts of the config's model.
         meta (dict): Names and colors of its classes.
     """
 
     backbone: BaseBackbone
     others: dict[str, Tensor]
+    is_whole: bool
     meta: dict[str, Any]
 
 
@@ -189,4 +192,8 @@ def load_teacher(teacher: Teacher) -> Loaded:
     content = read_checkpoint(teacher.weights, option)
     weights, _, _ = name_weights(content)
     others = {key: x for key, x in weights.items() if not key.startswith(PREFIX)}
-    return Loaded(backbone, others, learned_meta(content))
+    with error_of(f'--teacher {teacher.name}: '):
+        names = build_whole(teacher.cfg).state_dict()
+    rest = {key for key in names if not key.startswith(PREFIX)}
+    is_whole = bool(rest) and rest <= others.keys()
+    return Loaded(backbone, others, is_whole, learned_meta(content))

@@ -367,6 +367,34 @@ def test_names_of_teachers(name, kind, weights):
     assert teacher.license in teacher.describe()
 
 
+CLASSIFIER = """
+default_scope = 'mmpretrain'
+model = dict(
+    type='ImageClassifier',
+    backbone=dict(
+        type='mmlinattn.SwinTransformer',
+        arch=dict(embed_dims=8, depths=[1, 1], num_heads=[1, 2]),
+        out_indices=(1,),
+    ),
+    neck=dict(type='GlobalAveragePooling'),
+    head=dict(type='LinearClsHead', num_classes=10, in_channels=16),
+)
+load_from = 'a.pth'
+"""
+
+
+@pytest.mark.parametrize('is_whole', [True, False])
+def test_a_neck_without_weights_is_no_part(tmp_path, monkeypatch, is_whole):
+    """A classifier's checkpoint is whole with its backbone and its head."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'a.py').write_text(CLASSIFIER)
+    weights = build_model(load_config('a.py')).state_dict()
+    if not is_whole:
+        weights.pop('head.fc.bias')
+    torch.save(dict(state_dict=weights), 'a.pth')
+    assert load_teacher(find_teacher('a.py', None)).is_whole == is_whole
+
+
 def test_weights_of_an_address_are_downloaded_once(world, monkeypatch, tmp_path):
     monkeypatch.setattr(torch.hub, '_hub_dir', str(tmp_path))
     handler = partial(SimpleHTTPRequestHandler, directory=world)
