@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from argparse import Namespace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
@@ -22,10 +23,11 @@ from miniature_backbones import CASES
 from mmengine.registry import MODELS
 from small_configs import draw_shapes
 
-from mmlinattn.commands import adapt, new_config
+from mmlinattn.adaptation import carry_weights, student_config
+from mmlinattn.commands import adapt, new_config, students
 from mmlinattn.commands.photo_files import list_photos
 from mmlinattn.commands.teachers import find_teacher, load_teacher
-from mmlinattn.engine.preflight import build_model
+from mmlinattn.engine.preflight import build_model, core_of
 from mmlinattn.models import SwinTransformer
 from mmlinattn.own_config.remembered import remembered_model
 from mmlinattn.parts import build_model as build_own
@@ -439,3 +441,67 @@ def test_time_and_memory():
         assert cost.parameters == sum(x.numel() for x in model.parameters())
         assert cost.memory is None or cost.memory >= 0
     assert isinstance(build_own(CASES['SwinTransformer']), SwinTransformer)
+
+
+HOST = """
+_base_ = 'mmdet::_base_/models/retinanet_r50_fpn.py'
+default_scope = 'mmdet'
+model = dict(
+    backbone=dict(
+        _delete_=True,
+        type='SwinTransformer',
+        embed_dims=8,
+        depths=(1, 1, 2, 1),
+        num_heads=(1, 2, 2, 4),
+        out_indices=(1, 2, 3),
+    ),
+    neck=dict(in_channels=[16, 32, 64], out_channels=16),
+    bbox_head=dict(in_channels=16, stacked_convs=1, feat_channels=16),
+)
+load_from = 'a.pth'
+"""
+WRAPPED = """
+_base_ = 'plain.py'
+preprocessor = dict(type='DetDataPreprocessor')
+preprocessor = dict(type='MultiBranchDataPreprocessor', data_preprocessor=preprocessor)
+model = dict(
+    _delete_=True,
+    type='SoftTeacher',
+    detector=dict(**_base_.model),
+    data_preprocessor=preprocessor,
+    semi_train_cfg=dict(freeze_teacher=True),
+)
+"""
+
+
+@pytest.mark.parametrize('is_wrapped', [False, True])
+def test_a_detector_with_the_backbone_of_its_library(tmp_path, monkeypatch, is_wrapped):
+    """Its student has ours in its place; with all other parts, they fit together."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'plain.py').write_text(HOST)
+    name = 'wrapped.py' if is_wrapped else 'plain.py'
+    (tmp_path / 'wrapped.py').write_text(WRAPPED)
+    whole = build_model(load_config('plain.py'))
+    torch.save(dict(state_dict=whole.state_dict()), 'a.pth')
+    teacher = find_teacher(name, None)
+    assert teacher.backbone['type'] == 'mmlinattn.SwinTransformer'
+    loaded = load_teacher(teacher)
+    assert loaded.is_whole == (not is_wrapped)
+    cfg = student_config(teacher.backbone, 'ELFATT')
+    student = build_own(cfg)
+    carry_weights(loaded.backbone, student)
+    args = Namespace(attention=['ELFATT'], epochs=1, features_epochs=0)
+    photos = students.split_photos([tmp_path / 'a.jpg'], [(8, 8)])
+    plan = students.Plan(teacher, cfg, photos, tmp_path, args)
+    weights = {f'backbone.{key}': x for key, x in student.state_dict().items()}
+    students.write_student(plan, loaded, weights, tmp_path / 'student.pth')
+    made = load_config('student.py')
+    model = core_of(build_model(made))
+    assert type(model.backbone.stages[0].blocks[0].attn).__name__ == 'ELFATT'
+    if is_wrapped:
+        model.backbone.init_weights()
+        for key, x in model.backbone.state_dict().items():
+            assert torch.equal(x, weights[f'backbone.{key}'])
+    else:
+        assert made.load_from == f'{tmp_path}/student.pth'
+        model.load_state_dict(read_file('student.pth')['state_dict'])
