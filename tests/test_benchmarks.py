@@ -204,33 +204,33 @@ def test_a_training_is_not_repeated(trainings, monkeypatch, tmp_path):
     trainings.main(words)
 
 
-def test_stages_of_an_adaptation(load, monkeypatch):
+def test_stages_of_an_adaptation(load):
     """Alignment lessens its error on photographs that are held back, the controls are
     what they are called, and accuracies are those of the test."""
-    study = load('adaptation')
+    study, models = load('adaptation'), load('adaptation_models')
     arch = dict(embed_dims=8, depths=[1, 1, 1, 1], num_heads=[1, 1, 2, 2])
-    cfg = dict(study.TEACHERS['Swin'], arch=arch)
-    teacher = study.Classifier(cfg)
-    teacher.cfg = cfg
-    squares = torch.randint(0, 256, (40, 3, study.SQUARE, study.SQUARE))
-    images = squares.to(torch.uint8), torch.arange(40) % study.CLASSES
-    kind, options = study.STUDENTS['ELFATT']
+    cfg = dict(models.TEACHERS['Swin'], arch=arch)
+    teacher = models.Classifier(cfg)
+    squares = torch.randint(0, 256, (40, 3, models.SQUARE, models.SQUARE))
+    images = squares.to(torch.uint8), torch.arange(40) % models.CLASSES
+    kind, options = models.STUDENTS['ELFATT']
     student = study.student_config(cfg, kind, options)
-    made = study.Adaptation(teacher, student, seed=0)
+    made = models.Adaptation(teacher, student, seed=0)
     made.carry(is_new=False)
     for stage, rate in (('attention', 0.003), ('features', 0.0001)):
         before = made.error(stage, images)
         made.align(stage, images, rate, seed=0, epochs=4)
         assert made.error(stage, images) < before
-    blocks = [model.backbone.stages[0].blocks[0] for model in (made.student, teacher)]
-    new = study.Adaptation(teacher, dict(cfg, attn_scale=True), seed=1)
+    new = models.Adaptation(teacher, dict(cfg, attn_scale=True), seed=1)
     new.carry(is_new=True)
-    ours = new.student.backbone.stages[0].blocks[0]
-    assert torch.equal(ours.ffn.layers[1].weight, blocks[1].ffn.layers[1].weight)
-    assert not torch.equal(ours.attn.qkv.weight, blocks[1].attn.qkv.weight)
-    mean = study.MeanAttention(8, 2)
+    ours, theirs = (
+        model.backbone.stages[0].blocks[0] for model in (new.student, teacher)
+    )
+    assert torch.equal(ours.ffn.layers[1].weight, theirs.ffn.layers[1].weight)
+    assert not torch.equal(ours.attn.qkv.weight, theirs.attn.qkv.weight)
+    mean = models.MeanAttention(8, 2)
     out = mean(torch.randn(1, 6, 8), (2, 3))
     torch.testing.assert_close(out, out[:, :1].expand_as(out))
-    loss, right = study.evaluate(teacher, images)
+    loss, right = models.evaluate(teacher, images)
     assert loss > 0 and right * 40 == int(right * 40)
     assert study.fits('DeiT', 'FLatten') and not study.fits('DeiT', 'ELFATT')
