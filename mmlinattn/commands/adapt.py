@@ -146,6 +146,8 @@ def complete(args: argparse.Namespace) -> Path:
     out: Path = args.out
     if out.suffix != '.pth':
         raise ValueError(f'--out {out}: the name must end in .pth')
+    if args.device == 'cuda' and get_device() != 'cuda':
+        raise ValueError('--device cuda: PyTorch finds no GPU here; --device cpu runs')
     if args.features_epochs is None:
         args.features_epochs = args.epochs
     if args.workers is None:

@@ -44,6 +44,12 @@ WRONG = {
 }
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason='there is a GPU')
+def test_no_gpu(world, error_of):
+    line = error_of(adapt.main, argv_of(world, 'wrong', '--device', 'cuda'))
+    assert '--device cuda: PyTorch finds no GPU here' in line
+
+
 @pytest.mark.parametrize('option', WRONG, ids='-'.join)
 def test_wrong_input(world, tmp_path, monkeypatch, error_of, capsys, option):
     """A line, and nothing is written."""
