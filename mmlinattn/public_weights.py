@@ -90,13 +90,19 @@ def read_models(folder: Path) -> list[PublicModel]:
     Returns:
         One for each entry of a metafile that has weights.
     """
-    licenses = dict(_pairs(folder / LICENSES))
+    licenses = read_licenses(folder)
     return [
         _model(entry, licenses)
         for path in (path for _, path in _pairs(folder / 'model-index.yml'))
         for entry in _entries(folder / path)
         if 'Weights' in entry
     ]
+
+
+def read_licenses(folder: Path) -> dict[str, str]:
+    """Read the licenses of repositories that publish weights, by parts of addresses,
+    for :func:`license_of`."""
+    return dict(_pairs(folder / LICENSES))
 
 
 def license_of(address: str, licenses: dict[str, str]) -> str:

@@ -19,8 +19,10 @@ from . import parts  # noqa: E402
 
 # classes whose bases belong to libraries that not everyone has, and where they are
 NAMED_LATER = {
+    'AttentionAlignment': 'mmlinattn.engine.alignment',
     'EfficientViTHead': 'mmlinattn.models.segmentation.efficientvit_head',
     'EfficientViTSegmentor': 'mmlinattn.models.segmentation.efficientvit_segmentor',
+    'FeatureAlignment': 'mmlinattn.engine.alignment',
 }
 
 

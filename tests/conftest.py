@@ -34,8 +34,9 @@ from loading import run_command  # noqa: E402
 FOLDERS = itertools.count()
 # files whose tests share a training, or other work of seconds
 SHARE_WORK = {
-    *('test_packaging.py', 'test_paper_flops.py', 'test_right_configs.py'),
-    'test_site.py',
+    *('test_adapt.py', 'test_adapt_teachers.py', 'test_packaging.py'),
+    'test_paper_flops.py',
+    *('test_right_configs.py', 'test_site.py'),
 }
 
 

@@ -223,3 +223,35 @@ def test_a_training_is_not_repeated(trainings, monkeypatch, tmp_path):
     assert len(rows[0]['differences']) == 4 and min(rows[0]['differences']) > 0
     monkeypatch.setattr(trainings, 'measure', None)
     trainings.main(words)
+
+
+def test_stages_of_an_adaptation(load):
+    """Alignment lessens its error on photographs that are held back, the controls are
+    what they are called, and accuracies are those of the test."""
+    study, models = load('adaptation'), load('adaptation_models')
+    arch = dict(embed_dims=8, depths=[1, 1, 1, 1], num_heads=[1, 1, 2, 2])
+    cfg = dict(models.TEACHERS['Swin'], arch=arch)
+    teacher = models.Classifier(cfg)
+    squares = torch.randint(0, 256, (40, 3, models.SQUARE, models.SQUARE))
+    images = squares.to(torch.uint8), torch.arange(40) % models.CLASSES
+    kind, options = models.STUDENTS['ELFATT']
+    student = study.student_config(cfg, kind, options)
+    made = models.Adaptation(teacher, student, seed=0)
+    made.carry(is_new=False)
+    for stage, rate in (('attention', 0.003), ('features', 0.0001)):
+        before = made.error(stage, images)
+        made.align(stage, images, rate, seed=0, epochs=4)
+        assert made.error(stage, images) < before
+    new = models.Adaptation(teacher, dict(cfg, attn_scale=True), seed=1)
+    new.carry(is_new=True)
+    ours, theirs = (
+        model.backbone.stages[0].blocks[0] for model in (new.student, teacher)
+    )
+    assert torch.equal(ours.ffn.layers[1].weight, theirs.ffn.layers[1].weight)
+    assert not torch.equal(ours.attn.qkv.weight, theirs.attn.qkv.weight)
+    mean = models.MeanAttention(8, 2)
+    out = mean(torch.randn(1, 6, 8), (2, 3))
+    torch.testing.assert_close(out, out[:, :1].expand_as(out))
+    loss, right = models.evaluate(teacher, images)
+    assert loss > 0 and right * 40 == int(right * 40)
+    assert study.fits('DeiT', 'FLatten') and not study.fits('DeiT', 'ELFATT')

@@ -258,6 +258,30 @@ def test_onnx_file_and_measures(alone):
     alone(FILE)
 
 
+ALIGNED = """
+from mmlinattn.adaptation import (
+    aligned_pairs, attention_errors, carry_weights, our_backbone, prepare_alignment,
+    student_config,
+)
+from mmlinattn.parts import build_model
+
+arch = dict(embed_dims=8, depths=[1, 1], num_heads=[1, 2])
+cfg = our_backbone(dict(type='mmlinattn.SwinTransformer', arch=arch), 'mmdet')
+teacher, student = build_model(cfg), build_model(student_config(cfg, 'ELFATT'))
+assert len(carry_weights(teacher, student)) == 8
+prepare_alignment(teacher, student)
+pairs = aligned_pairs(teacher, student)
+errors = attention_errors(teacher, pairs, torch.rand(1, 3, 64, 64))
+sum(errors.values()).backward()
+assert [*errors] == ['0.0', '1.0']
+"""
+
+
+def test_adaptation(alone):
+    """A student learns from its teacher."""
+    alone(ALIGNED)
+
+
 def test_import(alone):
     """Beside torch and what it imports itself, models import no other library."""
     alone(

@@ -73,6 +73,13 @@ VERBS = {
         'list models with public weights, or download one',
         '--task det --license any',
     ),
+    'adapt': Verb(
+        'adapt',
+        'misc/adapt.py',
+        'give a trained backbone linear attention, aligned on photos',
+        '--teacher mine.py --weights best.pth --attention ELFATT --data photos '
+        '--out student.pth',
+    ),
     'shapes': Verb(
         'make_shapes',
         'dataset_converters/make_shapes.py',

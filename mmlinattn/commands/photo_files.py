@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 from mmlinattn.cli.run_arguments import note
 from mmlinattn.deployment.predictor import Origin, is_up_to_date, state_of
-from mmlinattn.own_data import PHOTO_ENDINGS, depth_notes, read_headers
+from mmlinattn.own_data import PHOTO_ENDINGS, Header, depth_notes, read_headers
 from mmlinattn.utils.files import MARK
 
 
@@ -18,31 +18,46 @@ def find_photos(place: Path) -> list[Path]:
     Raises:
         FileNotFoundError: If there is none.
     """
+    option = f'--image {place}'
     paths = [place] if place.is_file() else list_photos(place)
-    headers = dict(zip(paths, read_headers(paths)))
-    readable = {path: header for path, header in headers.items() if header}
-    for line in depth_notes(list(readable), list(readable.values())):
-        note(f'--image {place}: {line}')
+    headers = headers_of(paths, option)
     if place.is_file():
         return paths  # if it is damaged, the error is its model's
-    photos = [path for path, header in readable.items() if not header.ends_early]
-    damaged = [
-        path.name for path, header in headers.items() if not header or header.ends_early
-    ]
-    if damaged:
-        names = ', '.join(damaged)
-        note(f'--image {place}: ignored {len(damaged)} damaged photos: {names}')
+    photos = list(without_damaged(headers, option))
     if not photos:
-        raise FileNotFoundError(f'--image {place}: there is no image')
+        raise FileNotFoundError(f'{option}: there is no image')
     return photos
 
 
-def list_photos(folder: Path) -> list[Path]:
-    """Return files in a folder that are photos by their names, without our own
-    pictures."""
+def headers_of(paths: Sequence[Path], option: str) -> dict[Path, Optional[Header]]:
+    """Return the headers of photos, None for one that can't be read. Lines that begin
+    with an option tell of those of more than 8 bits."""
+    headers = dict(zip(paths, read_headers(paths)))
+    readable = {path: header for path, header in headers.items() if header}
+    for line in depth_notes(list(readable), list(readable.values())):
+        note(f'{option}: {line}')
+    return headers
+
+
+def without_damaged(
+    headers: Mapping[Path, Optional[Header]], option: str
+) -> dict[Path, Header]:
+    """Return the photos that are whole, with their headers; a line that begins with an
+    option names the others."""
+    photos = {path: x for path, x in headers.items() if x and not x.ends_early}
+    damaged = [path.name for path in headers if path not in photos]
+    if damaged:
+        names = ', '.join(damaged)
+        note(f'{option}: ignored {len(damaged)} damaged photos: {names}')
+    return photos
+
+
+def list_photos(folder: Path, below: bool = False) -> list[Path]:
+    """Return files in a folder, and in those ``below`` it, that are photos by their
+    names, without our own pictures."""
     return [
         path
-        for path in sorted(folder.glob('*'))
+        for path in sorted(folder.rglob('*') if below else folder.glob('*'))
         # reading a pipe has no end
         if path.suffix.lower() in PHOTO_ENDINGS and path.is_file() and not is_own(path)
     ]

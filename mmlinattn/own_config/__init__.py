@@ -8,8 +8,10 @@
 both.
 """
 
+from .bases import tasks_with
 from .devices import Devices
 from .files import check_paths, folder_of_lists, put_in_place, write_config
+from .starting import pretrained_of_others
 from .starts import NAMES
 from .tasks import TASKS
 from .whole import whole_config
@@ -24,7 +26,9 @@ __all__ = [
     'check_paths',
     'folder_of_lists',
     'make_config',
+    'pretrained_of_others',
     'put_in_place',
+    'tasks_with',
     'whole_config',
     'write_config',
 ]

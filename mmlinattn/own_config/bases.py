@@ -75,6 +75,15 @@ def find_bases(task: str) -> Bases:
     return bases
 
 
+def tasks_with(backbone: str) -> list[str]:
+    """Return the tasks of which a config of ours has a backbone."""
+    return [
+        task
+        for task in TASKS
+        if task != 'rot' and any(name == backbone for _, name in find_bases(task))
+    ]
+
+
 def _preference(path: Path) -> Any:
     """Sort configs: short schedules and plain ones first."""
     return '1x' not in path.stem, len(path.stem), path

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 from mmlinattn.hub import find_folder
 from mmlinattn.public_weights import DATA, PublicModel, read_models
 
 from .bases import WITHOUT_MASKS, find_bases
 from .devices import Devices
-from .remembered import remembered_model
+from .remembered import Remembered, remembered_model
 from .tasks import TASKS
 
 NONE = 'none'
@@ -62,6 +62,8 @@ class Start:
         is_whole (bool): They are those of a whole model, and not of its backbone.
         model (PublicModel): Where the weights are from, if that is known.
         width (int): Channels of a narrow pyramid and heads in the weights.
+        adapted (dict): Config of the backbone, if its attentions are others than those
+            of its name.
     """
 
     method: str
@@ -70,6 +72,7 @@ class Start:
     is_whole: bool = False
     model: Optional[PublicModel] = None
     width: Optional[int] = None
+    adapted: Optional[dict[str, Any]] = None
 
     @property
     def config(self) -> Optional[str]:
@@ -186,6 +189,9 @@ class Starts:
         """Return weights at a path or an address: of the chosen model, or else of that
         which the file's name or an own checkpoint tells, or of the default."""
         whole = replace(self.plain(place), is_whole=True)
+        own = None if '://' in place else remembered_model(Path(place).expanduser())
+        if own and own.adapted:
+            return self.of_student(place, own)
         if self.wish.backbone or self.wish.method:
             return whole
         # a file that was downloaded by hand has the name of its model's
@@ -193,10 +199,35 @@ class Starts:
         by_file = {model.file: model for model in self.models}
         if file in by_file:
             return self.of_model(by_file[file], place)
-        own = None if '://' in place else remembered_model(Path(place))
         if own and (own.method, own.backbone) in self.bases:
             return Start(own.method, own.backbone, place, True, width=own.width)
         return whole
+
+    def of_student(self, place: str, own: Remembered) -> Start:
+        """Return what adapt has written: the whole model for its own method, its
+        backbone for another one.
+
+        Raises:
+            ValueError: If no config of the task and the other options has its
+                backbone.
+        """
+        wished = [self.wish.method] if self.wish.method else self.methods()
+        methods = sorted(wished, key=lambda method: method != own.method)
+        backbone = self.wish.backbone or own.backbone
+        for method in methods if backbone == own.backbone else ():
+            if (method, backbone) in self.bases:
+                is_whole = own.is_whole and method == own.method
+                width = own.width if is_whole else None
+                return Start(
+                    *(method, backbone, place, is_whole),
+                    width=width,
+                    adapted=own.adapted,
+                )
+        raise ValueError(
+            f'--start {place}: no config for --task {self.task} and the other options '
+            f'has its backbone {own.backbone}: train the config that adapt wrote '
+            f'beside it, {Path(place).with_suffix(".py")}'
+        )
 
     def of_model(self, model: PublicModel, weights: str) -> Start:
         """Return a known model: whole for its task, its backbone for another one."""

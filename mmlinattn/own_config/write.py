@@ -31,6 +31,11 @@ TEMPLATES = Path(__file__).with_name('templates')
 ITERATIONS = 4000
 FEWEST_EPOCHS, MOST_EPOCHS = 12, 100
 SMALL_BATCH = 8  # of all devices, for statistics of BatchNorm
+# options of a backbone that depend on what it is trained for
+KEPT = {
+    *('out_indices', 'out_type', 'drop_rate', 'drop_path_rate', 'frozen_stages'),
+    *('init_cfg', 'norm_eval', 'with_cp', 'mask_padding', 'pad_small_map'),
+}
 
 
 @dataclass(frozen=True)
@@ -178,6 +183,10 @@ def model_changes(
         lines.append(
             "model['roi_head'].update(mask_head=None, mask_roi_extractor=None)"
         )
+    if beginning.start.adapted:
+        changes = changed_backbone(beginning.base, beginning.start.adapted)
+        lines.append('# its attentions are those of the adapted weights')
+        lines.append(f"model.setdefault('backbone', {{}}).update({changes})")
     scaled = [x for x in ('attn_scale', 'feat_scale') if getattr(choices, x)]
     if scaled:
         options = ', '.join(f'{x}=True' for x in scaled)
@@ -187,6 +196,23 @@ def model_changes(
         lines.append('# small batches keep the statistics of the weights')
         lines.append("model.setdefault('backbone', {}).update(norm_eval=True)")
     return lines
+
+
+def changed_backbone(base: Base, backbone: dict[str, Any]) -> dict[str, Any]:
+    """Return what of a config's backbone changes to another one's, without settings of
+    the training and of its outputs; None is the default of an option."""
+    own = base.cfg.model.backbone
+    changes = {
+        key: backbone.get(key)
+        for key in {**own, **backbone}
+        if key not in KEPT and own.get(key) != backbone.get(key)
+    }
+    return {
+        key: dict(value, _delete_=True)
+        if isinstance(value, dict) and key in own
+        else value
+        for key, value in changes.items()
+    }
 
 
 def has_batch_norm(base: Base) -> bool:

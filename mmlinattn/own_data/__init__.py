@@ -11,7 +11,7 @@ what they give each other.
 
 from .class_tables import parse_colors
 from .data_set import OwnData
-from .headers import depth_notes, read_headers
+from .headers import Header, depth_notes, read_headers
 from .records import OBJECT_TASKS, Note, Options, Photo
 from .words import PHOTO_ENDINGS
 from .write import write
@@ -19,6 +19,7 @@ from .write import write
 __all__ = [
     'OBJECT_TASKS',
     'PHOTO_ENDINGS',
+    'Header',
     'Note',
     'Options',
     'OwnData',

@@ -2,13 +2,14 @@
 
 import argparse
 import os.path as osp
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple, Optional, Union
 
 from mmengine.config import Config
 from mmengine.device import get_device
+from mmengine.hooks import Hook
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
@@ -290,8 +291,11 @@ def add_reports(cfg: Config, runner: Any, args: argparse.Namespace) -> None:
         runner.register_hook(ScheduleReport(warn, say))
 
 
-def run(cfg: Config, comparison: Any, args: argparse.Namespace) -> Trained:
-    """Train by a config that :func:`prepare` has prepared, from what it returned."""
+def run(
+    cfg: Config, comparison: Any, args: argparse.Namespace, hooks: Sequence[Hook] = ()
+) -> Trained:
+    """Train by a config that :func:`prepare` has prepared, from what it returned, with
+    more ``hooks``."""
     full = full_disk_in_a_line(cfg.work_dir, 'go on with --resume')
     with full, runs.advice_on_downloads(cfg):
         runner = runs.make_runner(cfg)
@@ -299,6 +303,8 @@ def run(cfg: Config, comparison: Any, args: argparse.Namespace) -> Trained:
             if isinstance(hook, PretrainedBackboneHook):
                 hook.comparison = comparison
         add_reports(cfg, runner, args)
+        for hook in hooks:
+            runner.register_hook(hook, priority='VERY_LOW')
         with watch_divergence(runner):
             runner.train()
     if not is_first_process():

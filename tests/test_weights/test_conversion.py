@@ -5,10 +5,12 @@ import cswin_fixture as cswin
 import pytest
 import recording
 import soft_fixture as soft
+import timm
 import torch
 import variants_fixture as variants
 from mmengine.registry import MODELS
 
+from mmlinattn.models import VisionTransformer
 from mmlinattn.utils.names import inside
 from mmlinattn.weights import convert, convert_back, recognize
 from mmlinattn.weights.conversion import plan_conversion
@@ -271,3 +273,35 @@ def test_distilled_model(official):
     weights['dist_token'] = torch.zeros(1, 1, 16)
     with pytest.raises(ValueError, match='distilled models .* are not supported'):
         convert(weights, 'deit')
+
+
+def test_dinov2_of_timm():
+    """A plain ViT with LayerScale, whose file has a token of its own training."""
+    model = timm.create_model(
+        'vit_tiny_patch16_224',
+        img_size=56,
+        patch_size=14,
+        depth=2,
+        init_values=0.1,
+        num_classes=0,
+    ).eval()
+    for parameter in model.parameters():
+        parameter.data.add_(0.1 * torch.randn_like(parameter))
+    weights = dict(model.state_dict(), mask_token=torch.zeros(1, 192))
+    assert recognize(weights) == 'deit'
+    converted = convert(weights, 'deit')
+    ours = VisionTransformer(
+        dict(embed_dims=192, num_layers=2, num_heads=3),
+        img_size=56,
+        patch_size=14,
+        block=dict(layer_scale=1.0),
+        out_type='cls_token',
+    ).eval()
+    ours.load_state_dict({k[9:]: x for k, x in converted.items()})
+    images = torch.randn(1, 3, 56, 56)
+    with torch.no_grad():
+        theirs = model.forward_features(images)[:, 0]
+        torch.testing.assert_close(ours(images)[0], theirs, rtol=1e-4, atol=1e-4)
+    back, _ = convert_back(converted, 'deit')
+    assert back.keys() == model.state_dict().keys()
+    assert all(torch.equal(back[key], x) for key, x in model.state_dict().items())

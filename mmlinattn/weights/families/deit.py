@@ -1,11 +1,25 @@
-"""DeiT."""
+"""DeiT, and other plain Vision Transformers, such as DINOv2."""
 
 from mmlinattn.utils.names import count_blocks
 
 from ..rows import LINEAR, NORM, Keys, Row, modules, nested
-from .layout import BLOCK, MM_FFN, Family, Layout, find_scales, is_mm, scaling_rows
+from .layout import (
+    BLOCK,
+    MM_FFN,
+    Family,
+    Layout,
+    find_scales,
+    is_mm,
+    our_layout,
+    scaling_rows,
+)
 
 MM_DEIT_BLOCK = modules({**BLOCK, 'norm1': 'ln1', 'norm2': 'ln2', **MM_FFN})
+# of DINOv2, whose blocks have LayerScale: our names, and its own, by style
+LAYER_SCALES = {
+    'official': {'scale1.weight': 'ls1.gamma', 'scale2.weight': 'ls2.gamma'},
+    'mm': {'scale1.weight': 'attn.gamma1.weight', 'scale2.weight': 'ffn.gamma2.weight'},
+}
 
 
 def read_deit(keys: Keys) -> Layout:
@@ -23,13 +37,28 @@ def read_deit(keys: Keys) -> Layout:
         return Layout(
             'official',
             (count_blocks(keys, 'blocks.'),),
-            scales=find_scales(keys, official=True),
+            scales=find_scales(keys, official=True) + find_layer_scale(keys),
         )
-    return Layout('mm', (count_blocks(keys, 'layers.'),), last_norm='ln1')
+    depths = (count_blocks(keys, 'layers.'),)
+    return Layout('mm', depths, last_norm='ln1', scales=find_layer_scale(keys))
+
+
+def our_deit_layout(keys: Keys) -> Layout:
+    """Layout of our ViT in the official repository."""
+    layout = our_layout(keys)
+    return layout._replace(scales=layout.scales + find_layer_scale(keys))
+
+
+def find_layer_scale(keys: Keys) -> tuple[str, ...]:
+    """Return the option whose factors are among the keys, official ones or ours."""
+    names = [name for style in LAYER_SCALES.values() for name in style.values()]
+    endings = (*names, *LAYER_SCALES['official'])
+    has_factors = any(key.endswith(endings) for key in keys)
+    return ('layer_scale',) if has_factors else ()
 
 
 def deit_rows(layout: Layout) -> list[Row]:
-    """Return rows of DeiT."""
+    """Return rows of DeiT and of DINOv2."""
     if layout.style == 'mm':
         embedding, blocks = 'patch_embed.projection', 'layers'
         block = MM_DEIT_BLOCK
@@ -37,6 +66,9 @@ def deit_rows(layout: Layout) -> list[Row]:
         embedding, blocks = 'patch_embed.proj', 'blocks'
         # the official FeatScale adds the scaled parts twice
         block = modules(BLOCK) + scaling_rows(layout, lambda x: 2 * x, lambda x: x / 2)
+    if 'layer_scale' in layout.scales:
+        names = LAYER_SCALES[layout.style]
+        block += tuple(Row(ours, official) for ours, official in names.items())
     (depth,) = layout.depths
     rows = [
         Row('cls_token', 'cls_token'),
@@ -61,4 +93,6 @@ FAMILY = Family(
     read=read_deit,
     rows=deit_rows,
     attentions=('SoftmaxAttention',),
+    back=our_deit_layout,
+    buffers=('mask_token',),  # of DINOv2's own training
 )

@@ -1,0 +1,280 @@
+"""Asks how much of a teacher's accuracy a student with linear attention keeps.
+
+Classifiers of Imagenette learn with softmax attention, the teachers. Each student has
+the teacher's backbone with another attention, and sees as many photographs in each arm:
+
+from scratch   the student learns labels from random weights
+carried        it starts with the teacher's weights, and learns labels
+attention      its attentions learn the teacher's outputs, without labels
+features       then all of it learns the teacher's maps, without labels
+whole          then it learns labels
+
+Of 'attention' and 'features', the accuracy is that with the teacher's head. Two
+controls tell whether this can decide: softmax attention with new projections must reach
+the teacher, and the mean of all values may not. Accuracies at other sizes than trained
+are those of the last arm.
+
+Rates are chosen on a grid at whose edges they are not, by a run with another seed: with
+labels by the loss on a part of the training photographs that is held back, without
+labels by the error on them. Results are written after each training, and a second start
+adds what is missing.
+
+    python benchmarks/adaptation.py --imagenette DIR --out FILE --gate
+    python benchmarks/adaptation.py --imagenette DIR --out FILE
+
+DIR is the folder of https://github.com/fastai/imagenette (train, val). --gate runs the
+controls and one student of one teacher.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any, Callable
+
+import common  # noqa: F401
+import torch
+from adaptation_models import (
+    CROP,
+    MEAN,
+    NEW,
+    STUDENTS,
+    TEACHERS,
+    WITH_TOKEN,
+    Adaptation,
+    Classifier,
+    Photographs,
+    evaluate,
+    learn_labels,
+)
+from studies import tune, write_results
+from torch import nn
+
+from mmlinattn.adaptation import student_config
+
+TEACHER_EPOCHS, TEACHER_RATE = 10, 0.001
+# photographs of the stages, and of each arm in all: a tenth of the teacher's
+STAGES = dict(attention=0.4, features=0.3, labels=0.3)
+RATES = dict(
+    attention=(0.001, 0.002, 0.004),
+    features=(0.0005, 0.001, 0.002),
+    labels=(0.0002, 0.0005, 0.001),
+    carried=(0.0005, 0.001, 0.002),
+    scratch=(0.0005, 0.001, 0.002),
+)
+MOST_RATES, TUNING_SEED = 6, 100
+SIZES = (64, 96, 128, 160)
+GATE = ('ELFATT', NEW, MEAN)
+
+
+class Study:
+    """Trainings, and the file of their results."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.out: Path = args.out
+        self.results: dict[str, Any] = dict(teachers={}, students={})
+        if self.out.exists():
+            self.results = json.loads(self.out.read_text('utf-8'))
+        self.results['torch'] = torch.__version__
+        self.photographs = Photographs.read(args.imagenette)
+        self.epochs = args.epochs
+        self.budget = args.epochs / 10
+
+    def save(self) -> None:
+        """Write the file, whole or not at all."""
+        write_results(self.out, self.results)
+
+    def teacher(self, name: str) -> Classifier:
+        """Return a teacher, which is trained if it was not."""
+        path = self.out.with_suffix('.weights') / f'{name}.pth'
+        torch.manual_seed(0)
+        model = Classifier(TEACHERS[name])
+        if path.exists():
+            model.load_state_dict(torch.load(path))
+            return model
+        began = time.process_time()
+        images = self.photographs.train
+        learn_labels(model, images, self.epochs, TEACHER_RATE, 0, decay=0.05)
+        seconds = round(time.process_time() - began)
+        path.parent.mkdir(exist_ok=True)
+        torch.save(model.state_dict(), path)
+        sizes = {x: self.top1(model, x) for x in SIZES}
+        row = dict(epochs=self.epochs, seconds=seconds, sizes=sizes)
+        self.results['teachers'][name] = dict(row, top1=sizes[CROP])
+        self.save()
+        print(name, self.results['teachers'][name], flush=True)
+        return model
+
+    def top1(self, model: nn.Module, side: int = CROP) -> float:
+        """Return the share of right photographs of the test."""
+        return round(evaluate(model, self.photographs.test, side)[1], 4)
+
+    def student(self, teacher: str, name: str, seeds: int) -> None:
+        """Train a student in all arms."""
+        kind, options = STUDENTS[name]
+        model = self.teacher(teacher)
+        cfg = student_config(TEACHERS[teacher], kind, options or None)
+        if name == NEW:  # the teacher's own attention
+            cfg = dict(TEACHERS[teacher], attn_scale=True)
+        rows = self.results['students'].setdefault(f'{teacher}, {name}', {})
+        rates = rows.setdefault('rates', {})
+        runs = Runs(self, model, cfg, is_new=name == NEW, rates=rates)
+        for seed in range(seeds):
+            for arm in ('aligned', 'carried', 'scratch'):
+                row = rows.setdefault(arm, {})
+                if str(seed) not in row:
+                    row[str(seed)] = getattr(runs, arm)(seed)
+                    self.save()
+                    print(teacher, name, arm, seed, row[str(seed)], flush=True)
+
+
+class Runs:
+    """The arms of a student.
+
+    Args:
+        study: What it is for.
+        teacher: Trained.
+        cfg: Config of the student's backbone.
+        is_new: Whether no weights of attentions are carried.
+        rates: Losses or errors by stage and rate, which it completes.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        teacher: Classifier,
+        cfg: dict[str, Any],
+        is_new: bool,
+        rates: dict[str, dict[str, float]],
+    ) -> None:
+        self.study, self.teacher, self.cfg = study, teacher, cfg
+        self.is_new, self.rates = is_new, rates
+
+    def start(self, seed: int, carried: bool = True) -> Adaptation:
+        """Return a student at its start."""
+        made = Adaptation(self.teacher, self.cfg, seed)
+        if carried:
+            made.carry(self.is_new)
+        else:
+            made.student.head.reset_parameters()
+        return made
+
+    def rate(self, stage: str, loss_at: Callable[[float], float]) -> float:
+        """Return the best rate of a stage."""
+        losses = self.rates.setdefault(stage, {})
+
+        def rounded(rate: float) -> float:
+            loss = round(loss_at(rate), 4)
+            print(' ', stage, rate, loss, flush=True)
+            return loss
+
+        return tune(losses, rounded, self.study.save, RATES[stage], MOST_RATES, 4)
+
+    def labels(
+        self, made: Adaptation, stage: str, epochs: float, rate: float, seed: int
+    ) -> Adaptation:
+        """Let a student learn labels."""
+        images = self.study.photographs.train
+        decay = 0.05 if stage == 'scratch' else 0.0
+        learn_labels(made.student, images, epochs, rate, seed, decay)
+        return made
+
+    def supervised(self, stage: str, seed: int, carried: bool) -> float:
+        """Return the accuracy after all photographs with labels."""
+        epochs, held_back = self.study.budget, self.study.photographs.held_back
+
+        def loss_at(rate: float) -> float:
+            made = self.start(TUNING_SEED, carried)
+            self.labels(made, stage, epochs, rate, TUNING_SEED)
+            return evaluate(made.student, held_back)[0]
+
+        rate = self.rate(stage, loss_at)
+        made = self.start(seed, carried)
+        return self.study.top1(self.labels(made, stage, epochs, rate, seed).student)
+
+    def scratch(self, seed: int) -> float:
+        """From scratch."""
+        return self.supervised('scratch', seed, carried=False)
+
+    def carried(self, seed: int) -> float:
+        """With the teacher's weights."""
+        return self.supervised('carried', seed, carried=True)
+
+    def aligned(self, seed: int) -> dict[str, Any]:
+        """After each stage of an adaptation."""
+        study, budget = self.study, self.study.budget
+        made = self.start(seed)
+        found: dict[str, Any] = dict(start=study.top1(made.student))
+        done: list[str] = []
+        for stage in ('attention', 'features'):
+            rate = self.rate(stage, self.error_at(stage, list(done)))
+            epochs = STAGES[stage] * budget
+            made.align(stage, study.photographs.train, rate, seed, epochs)
+            done.append(stage)
+            found[stage] = study.top1(made.student)
+        epochs = STAGES['labels'] * budget
+
+        def loss_at(rate: float) -> float:
+            tried = self.tuned(done)
+            self.labels(tried, 'labels', epochs, rate, TUNING_SEED)
+            return evaluate(tried.student, study.photographs.held_back)[0]
+
+        self.labels(made, 'labels', epochs, self.rate('labels', loss_at), seed)
+        sizes = {side: study.top1(made.student, side) for side in SIZES}
+        return dict(found, whole=sizes[CROP], sizes=sizes)
+
+    def error_at(self, stage: str, done: list[str]) -> Callable[[float], float]:
+        """Return the function from a rate to the error that it leaves."""
+
+        def error(rate: float) -> float:
+            tried = self.tuned(done)
+            epochs = STAGES[stage] * self.study.budget
+            images = self.study.photographs
+            tried.align(stage, images.train, rate, TUNING_SEED, epochs)
+            return tried.error(stage, images.held_back)
+
+        return error
+
+    def tuned(self, done: list[str]) -> Adaptation:
+        """Return a student of the tuning seed after stages with their best rates."""
+        made = self.start(TUNING_SEED)
+        for stage in done:
+            losses = self.rates[stage]
+            rate = float(min(losses, key=lambda x: losses[x]))
+            epochs = STAGES[stage] * self.study.budget
+            made.align(stage, self.study.photographs.train, rate, TUNING_SEED, epochs)
+        return made
+
+
+def fits(teacher: str, student: str) -> bool:
+    """Return whether a teacher's backbone takes a student's attention."""
+    if student == 'linear SOFT++':
+        return teacher == 'SOFT++'
+    return teacher != 'DeiT' or student in WITH_TOKEN
+
+
+def main(argv: Any = None) -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument('--imagenette', type=Path, required=True, metavar='DIR')
+    parser.add_argument('--teachers', nargs='+', choices=TEACHERS, default=[*TEACHERS])
+    parser.add_argument('--students', nargs='+', choices=STUDENTS, default=[*STUDENTS])
+    parser.add_argument('--gate', action='store_true')
+    parser.add_argument('--epochs', type=float, default=TEACHER_EPOCHS)
+    parser.add_argument('--seeds', type=int, default=3)
+    parser.add_argument('--threads', type=int, default=1)
+    parser.add_argument('--out', type=Path, required=True)
+    args = parser.parse_args(argv)
+    torch.set_num_threads(args.threads)
+    study = Study(args)
+    teachers = args.teachers[:1] if args.gate else args.teachers
+    students = GATE if args.gate else args.students
+    for teacher in teachers:
+        for student in students:
+            if fits(teacher, student):
+                study.student(teacher, student, args.seeds)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,233 @@
+"""Teachers, students and photographs of adaptation.py, and what a training is."""
+
+import math
+from pathlib import Path
+from typing import Any, Callable, NamedTuple
+
+import common  # noqa: F401
+import torch
+from pretraining import CROP, SQUARE, normalized, random_crops, read_squares, set_rate
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, interpolate
+
+from mmlinattn.adaptation import (
+    aligned_pairs,
+    attention_errors,
+    carry_weights,
+    feature_errors,
+    prepare_alignment,
+)
+from mmlinattn.models.attentions.base import ProjectedAttention
+from mmlinattn.parts import build_model, register
+from mmlinattn.utils.log import quiet
+
+CLASSES, BATCH, HELD_BACK = 10, 32, 960
+PYRAMID = dict(
+    embed_dims=[24, 48, 96, 192], depths=[1, 1, 2, 1], num_heads=[1, 2, 4, 8]
+)
+TEACHERS: dict[str, dict[str, Any]] = {
+    'Swin': dict(
+        type='SwinTransformer',
+        arch=dict(PYRAMID, embed_dims=24),
+        img_size=CROP,
+        out_type='avg_featmap',
+    ),
+    'DeiT': dict(
+        type='VisionTransformer',
+        arch=dict(embed_dims=144, num_layers=6, num_heads=3),
+        img_size=CROP,
+        patch_size=16,
+        out_type='cls_token',
+    ),
+    'SOFT++': dict(
+        type='SOFTPlusPlus', arch=PYRAMID, img_size=CROP, out_type='cls_token'
+    ),
+}
+NEW, MEAN = 'new projections', 'mean of values'
+# attentions by their name in the results, and their options
+STUDENTS: dict[str, tuple[str, dict[str, Any]]] = {
+    NEW: ('SoftmaxAttention', {}),
+    MEAN: ('MeanAttention', {}),
+    'ELFATT': ('ELFATT', dict(block_size=36)),
+    'Agent': ('AgentAttention', {}),
+    'efficient': ('EfficientAttention', dict(lepe=True)),
+    'FLatten': ('FocusedLinearAttention', {}),
+    'ViT^3': ('TTTAttention', dict(rotary=False)),
+    'linear SOFT++': ('LinearSOFTPlusPlus', {}),
+}
+WITH_TOKEN = (NEW, MEAN, 'efficient', 'FLatten', 'ViT^3')
+Images = tuple[Tensor, Tensor]
+
+
+@register
+class MeanAttention(ProjectedAttention):
+    """Every token gets the mean of all values: an attention that can't choose."""
+
+    def product(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: Any) -> Tensor:
+        return v.mean(-2, keepdim=True).expand_as(v)
+
+
+class Photographs(NamedTuple):
+    """Squares and labels: for training, held back from it, and of the test."""
+
+    train: Images
+    held_back: Images
+    test: Images
+
+    @classmethod
+    def read(cls, folder: Path) -> 'Photographs':
+        """Read Imagenette, and hold back some of its training photographs."""
+        squares, labels = read_squares(folder / 'train')
+        order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(0))
+        last, first = order[:HELD_BACK], order[HELD_BACK:]
+        return cls(
+            (squares[first], labels[first]),
+            (squares[last], labels[last]),
+            read_squares(folder / 'val'),
+        )
+
+
+class Classifier(nn.Module):
+    """A backbone's vector, and a layer of classes behind it."""
+
+    def __init__(self, cfg: dict[str, Any]) -> None:
+        super().__init__()
+        self.cfg = cfg
+        self.backbone = build_model(cfg)
+        self.head = nn.Linear(self.backbone.feature_channels[-1], CLASSES)
+        with quiet():
+            self.backbone.init_weights()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.backbone(x)[-1])
+
+
+def middles(pixels: Tensor, side: int = CROP) -> Tensor:
+    """Return the middles of squares as models take them, resized to a side."""
+    margin = (SQUARE - CROP) // 2
+    x = normalized(pixels[..., margin:-margin, margin:-margin])
+    if side == CROP:
+        return x
+    return interpolate(x, (side, side), mode='bicubic', antialias=True)
+
+
+@torch.no_grad()
+def evaluate(model: nn.Module, images: Images, side: int = CROP) -> tuple[float, float]:
+    """Return the loss and the share of right photographs."""
+    model.eval()
+    loss, right = 0.0, 0
+    for pixels, truth in zip(images[0].split(64), images[1].split(64)):
+        scores = model(middles(pixels, side))
+        loss += float(cross_entropy(scores, truth, reduction='sum'))
+        right += int((scores.argmax(-1) == truth).sum())
+    loss /= len(images[1])
+    return (loss if math.isfinite(loss) else 1e9), right / len(images[1])
+
+
+def train(
+    parameters: Any,
+    loss_of: Callable[[Tensor, Tensor], Tensor],
+    images: Images,
+    epochs: float,
+    rate: float,
+    seed: int,
+    decay: float = 0.0,
+) -> None:
+    """Lessen a loss of random crops and their labels."""
+    random = torch.Generator().manual_seed(seed)
+    learning = [x for x in parameters if x.requires_grad]
+    optimizer = torch.optim.AdamW(learning, rate, weight_decay=decay, foreach=True)
+    squares, labels = images
+    num_steps = max(round(epochs * len(labels) / BATCH), 1)
+    order = torch.empty(0, dtype=torch.long)
+    for index in range(num_steps):
+        if len(order) < BATCH:
+            order = torch.randperm(len(labels), generator=random)
+        chosen, order = order[:BATCH], order[BATCH:]
+        set_rate(optimizer, rate, index / num_steps)
+        loss = loss_of(random_crops(squares[chosen], random), labels[chosen])
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(learning, 1.0)
+        optimizer.step()
+
+
+def learn_labels(
+    model: nn.Module,
+    images: Images,
+    epochs: float,
+    rate: float,
+    seed: int,
+    decay: float,
+) -> None:
+    """Train a classifier."""
+
+    def loss_of(x: Tensor, labels: Tensor) -> Tensor:
+        return cross_entropy(model(x), labels, label_smoothing=0.1)
+
+    train(model.train().parameters(), loss_of, images, epochs, rate, seed, decay)
+
+
+class Adaptation:
+    """A student of a teacher, with the teacher's head."""
+
+    def __init__(self, teacher: Classifier, cfg: dict[str, Any], seed: int) -> None:
+        torch.manual_seed(seed)
+        self.teacher, self.cfg = teacher, cfg
+        self.student = Classifier(cfg)
+        self.student.head.load_state_dict(teacher.head.state_dict())
+
+    def carry(self, is_new: bool) -> None:
+        """Take the teacher's weights; with ``is_new``, attentions keep their own."""
+        theirs, ours = self.teacher.backbone, self.student.backbone
+        fresh = {
+            key: x.clone() for key, x in ours.state_dict().items() if '.attn.' in key
+        }
+        carry_weights(theirs, ours)
+        if is_new:
+            ours.load_state_dict(fresh, strict=False)
+
+    def align(
+        self, stage: str, images: Images, rate: float, seed: int, epochs: float
+    ) -> None:
+        """Run one of the stages without labels."""
+        teacher, student = self.pair()
+        pairs = aligned_pairs(teacher, student)
+        if stage == 'attention':
+            student.requires_grad_(False)
+            for pair in pairs:
+                pair.student.requires_grad_(True)
+        student.train()
+
+        def loss_of(x: Tensor, labels: Tensor) -> Tensor:
+            if stage == 'attention':
+                return sum(attention_errors(teacher, pairs, x).values())  # type: ignore
+            return sum(feature_errors(teacher, student, x).values())  # type: ignore
+
+        train(student.parameters(), loss_of, images, epochs, rate, seed)
+        self.student.backbone.load_state_dict(student.state_dict())
+
+    def pair(self) -> tuple[Any, Any]:
+        """Return copies of both backbones, ready for the alignment."""
+        teacher, student = build_model(self.teacher.cfg), build_model(self.cfg)
+        teacher.load_state_dict(self.teacher.backbone.state_dict())
+        student.load_state_dict(self.student.backbone.state_dict())
+        prepare_alignment(teacher, student)
+        return teacher, student
+
+    @torch.no_grad()
+    def error(self, stage: str, images: Images) -> float:
+        """Return the sum of errors on photographs."""
+        teacher, student = self.pair()
+        student.eval()
+        total = 0.0
+        for pixels in images[0].split(64):
+            x = middles(pixels)
+            found = (
+                attention_errors(teacher, aligned_pairs(teacher, student), x)
+                if stage == 'attention'
+                else feature_errors(teacher, student, x)
+            )
+            total += float(sum(found.values())) * len(pixels)
+        total /= len(images[0])
+        return total if math.isfinite(total) else 1e9
