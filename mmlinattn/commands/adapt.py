@@ -35,6 +35,7 @@ from mmlinattn.parts import build_model
 from mmlinattn.runs.backbone_time import Cost, measure_costs
 from mmlinattn.runs.training import ERRORS
 from mmlinattn.utils import load_config
+from mmlinattn.utils.files import whole_file
 from mmlinattn.utils.names import shortlist
 from mmlinattn.weights import read_checkpoint
 
@@ -200,7 +201,13 @@ def check_record(args: argparse.Namespace, work_dir: Path, photos: Photos) -> No
     if args.resume:
         note(f'--resume finds no run in {work_dir}: it begins')
     cli.claim_folder(work_dir, RECORD)
-    path.write_text(json.dumps(dict(options=options, photos=found)), 'utf-8')
+    write_record(work_dir, dict(options=options, photos=found))
+
+
+def write_record(work_dir: Path, record: dict[str, Any]) -> None:
+    """Note what a resumed run needs to know, whole or not at all."""
+    with whole_file(work_dir / RECORD) as draft:
+        draft.write_text(json.dumps(record), 'utf-8')
 
 
 def list_data(folder: Path) -> list[Path]:
@@ -283,8 +290,7 @@ def align(state: State, stages: Sequence[runs.Stage], device: str) -> dict[str, 
     """Run the stages, and return the errors of photos that are held back, before and
     after, and those of each epoch."""
     found: dict[str, Any] = {}
-    path = state.work_dir / RECORD
-    record = json.loads(path.read_text('utf-8'))
+    record = json.loads((state.work_dir / RECORD).read_text('utf-8'))
     configs = {stage.name: load_config(str(stage.config)) for stage in stages}
     held_back = str(state.photos.lists(state.work_dir)[1])
     models = {}
@@ -292,13 +298,13 @@ def align(state: State, stages: Sequence[runs.Stage], device: str) -> dict[str, 
         loader = runs.photos_in_order(cfg, held_back, state.args.size)
         models[name] = runs.alignment_of(cfg, device), loader
         record.setdefault(name, {}).setdefault('before', runs.measure(*models[name]))
-    path.write_text(json.dumps(record), 'utf-8')
+    write_record(state.work_dir, record)
     for stage in stages:
         if not (state.args.resume and stage.is_done()):
             record[stage.name]['epochs'] = runs.run_stage(
                 stage, state.args.resume, state.args.amp
             )
-            path.write_text(json.dumps(record), 'utf-8')
+            write_record(state.work_dir, record)
     last = read_checkpoint(str(stages[-1].last()), '--work-dir')['state_dict']
     for name, (model, loader) in models.items():
         model.load_state_dict(last)
