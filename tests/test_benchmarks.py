@@ -1,6 +1,7 @@
 """The suites of measurements; no measurement is asserted."""
 
 import json
+import subprocess
 import sys
 from functools import partial
 from importlib import import_module
@@ -94,6 +95,18 @@ def test_fused_attention_of_other_models_gives_their_outputs(load):
     assert attention(tokens, tokens, tokens)[1] is None
     with pytest.raises(ValueError, match='Linear has no'):
         models.fuse_attention(nn.Linear(2, 2))
+
+
+@pytest.mark.full
+def test_threads_of_a_busy_machine(tmp_path):
+    """Every setting, alone and beside other processes, which end."""
+    out = tmp_path / 'busy.json'
+    size = ['--size', '1', '3', '32', '32', '--rounds', '1', '--turns', '1']
+    command = [sys.executable, ROOT / 'benchmarks/busy_machine.py', '--out', out, *size]
+    subprocess.run(command, check=True, capture_output=True)
+    rows = json.loads(out.read_text())['rows']
+    assert [row['busy'] for row in rows] == [0] * 3 + [2] * 3
+    assert all(row['ratio'] > 0 for row in rows)
 
 
 def test_time_is_drawn_by_size(load, tmp_path):
