@@ -59,7 +59,8 @@ def cpu_seconds() -> float:
 
 
 def node_counts(graph: torch.fx.GraphModule) -> list[int]:
-    """Nodes of each of the different expressions of sizes and strides in a graph."""
+    """Return nodes of each of the different expressions of sizes and strides in a
+    graph."""
     expressions = set()
     for node in graph.graph.nodes:
         tensor = node.meta.get('example_value')

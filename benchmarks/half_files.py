@@ -206,8 +206,8 @@ class Files:
         return dict(row, photos=len(photos), classes=len(classes))
 
     def measure_one(self, image, is_compared=True):
-        """Magnitudes, errors and shares of other labels for an image. Large images
-        take too long for all files."""
+        """Return magnitudes, errors and shares of other labels for an image. Large
+        images take too long for all files."""
         is_small = tuple(image.shape[2:]) == SMALL
         rounding = self.rounded if is_small else self.rounded_large
         (rounded, *_), largest, sums = rounding.run(image.numpy())

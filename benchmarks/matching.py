@@ -89,8 +89,9 @@ def draw_maps(
 
 
 def loss_of(model: Matcher, maps: Maps) -> Tensor:
-    """Mean of the losses of tokens that show their value, and of those that do not. A
-    model that sees no other tokens learns the first, which starts the training."""
+    """Return the mean of the losses of tokens that show their value, and of those that
+    do not. A model that sees no other tokens learns the first, which starts the
+    training."""
     scores = model(maps.tokens)
     hidden = cross_entropy(scores[~maps.shown], maps.values[~maps.shown])
     return (hidden + cross_entropy(scores[maps.shown], maps.values[maps.shown])) / 2
@@ -139,7 +140,8 @@ def test(model: Matcher, device: str) -> dict[str, dict[str, float]]:
 
 @torch.no_grad()
 def test_loss(model: Matcher, device: str) -> float:
-    """Loss on new maps, by which rates are chosen: accuracies of several are 1."""
+    """Return the loss on new maps, by which rates are chosen: accuracies of several are
+    1."""
     random = torch.Generator(device).manual_seed(TUNING_SEED + 1)
     losses = [loss_of(model, draw_maps(16, SIDE, pairs, random)) for pairs in PAIRS]
     return round(float(torch.stack(losses).mean()), 5)
@@ -190,7 +192,7 @@ class Study:
         )
 
     def loss_at(self, name: str, rate: float) -> float:
-        """Loss after a training with the seed that rates are chosen by."""
+        """Return the loss after a training with the seed that rates are chosen by."""
         model = train(
             name,
             TUNING_SEED,

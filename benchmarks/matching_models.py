@@ -110,7 +110,7 @@ class Matcher(nn.Module):
 
     @staticmethod
     def config(name: str, block: int) -> dict[str, Any]:
-        """Config of an attention; every other block shifts its windows."""
+        """Return the config of an attention; every other block shifts its windows."""
         attention = dict(ATTENTIONS[name])
         if name == 'windows' and block % 2:
             attention['shift_size'] = 3

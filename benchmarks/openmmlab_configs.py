@@ -51,7 +51,7 @@ def find(value, name):
 
 
 def read_configs(folder):
-    """Models, and the names of the configs that have them, by the first name.
+    """Return models, and the names of the configs that have them, by the first name.
 
     Returns:
         tuple[dict]: Models and names; errors of configs that can't be read.
@@ -78,7 +78,7 @@ def read_configs(folder):
 
 
 def by_turns(models):
-    """Models, the first of every folder first, then the second ones."""
+    """Return models, the first of every folder first, then the second ones."""
     places = defaultdict(itertools.count)
     order = [(next(places[name.rpartition('/')[0]]), name) for name in models]
     return [(name, models[name]) for _, name in sorted(order)]

@@ -43,7 +43,7 @@ def side_of(model, library):
 
 
 def detection_data(model, side, count, training):
-    """Images with boxes, masks and segments."""
+    """Return images with boxes, masks and segments."""
     preprocessor = model.get('data_preprocessor') or {}
     single = training and preprocessor.get('use_det_processor')
     if 'Track' in preprocessor.get('type', '') and not single:
@@ -76,7 +76,7 @@ def videos(model, side, training):
 
 
 def photos_with_objects(model, side, count):
-    """Images of four objects."""
+    """Return images of four objects."""
     from mmdet.testing import _utils as made
 
     coarse = find(model, 'semantic_head') and not find(model, 'panoptic')
@@ -105,7 +105,7 @@ def complete(sample, side, num_classes):
 
 
 def rotated_data(model, side, count, training):
-    """Images of four objects in rotated boxes or quadrilaterals."""
+    """Return images of four objects in rotated boxes or quadrilaterals."""
     from mmrotate.structures.bbox import RotatedBoxes
 
     data = photos_with_objects(model, side, count)
@@ -132,7 +132,7 @@ def for_branches(value):
 
 
 def segmentation_data(model, side, count, training):
-    """Images with a class, or a depth, for each pixel."""
+    """Return images with a class, or a depth, for each pixel."""
     from mmseg.structures import SegDataSample
 
     channels = (model.get('backbone') or {}).get('in_channels', 3)
@@ -164,7 +164,8 @@ def is_self_supervised(model):
 
 
 def classification_data(model, side, count, training):
-    """Images with a class, and for self-supervised models their views and masks."""
+    """Return images with a class, and for self-supervised models their views and
+    masks."""
     from mmpretrain.structures import DataSample
 
     images = torch.randint(256, (count, 3, side, side)).byte()

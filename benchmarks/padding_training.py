@@ -205,7 +205,7 @@ def build(model: str, seed: int, divisor: int = DIVISOR) -> torch.nn.Module:
 def losses(
     detector: torch.nn.Module, batch: dict, anchors: str = 'MMDetection'
 ) -> torch.Tensor:
-    """Losses of classes and boxes (2,), sums over the levels."""
+    """Return losses of classes and boxes (2,), sums over the levels."""
     data = detector.data_preprocessor(batch, True)
     return losses_of(detector, data['inputs'], data['data_samples'], anchors)
 
@@ -301,8 +301,8 @@ def differences(detector: torch.nn.Module, photos: list[dict]) -> list[float]:
 def gradient(
     detector: torch.nn.Module, photos: list[dict], canvas: bool
 ) -> torch.Tensor:
-    """Gradient of the backbone (n,), a sum over images, each alone or on a canvas of
-    the largest size."""
+    """Return the gradient of the backbone (n,), a sum over images, each alone or on a
+    canvas of the largest size."""
     detector.zero_grad()
     for photo in photos:
         data = detector.data_preprocessor(batch_of([photo]), True)
@@ -319,8 +319,8 @@ def gradient(
 
 
 def similarities(detector: torch.nn.Module, photos: list[dict]) -> dict[str, float]:
-    """Cosine of the gradient of images with padding and that of images alone, by what
-    is done with padding. BatchNorm has fixed statistics."""
+    """Return the cosine of the gradient of images with padding and that of images
+    alone, by what is done with padding. BatchNorm has fixed statistics."""
     detector.train()
     backbone = detector.backbone
     mask, norm_eval = backbone.mask_padding, backbone.norm_eval

@@ -236,7 +236,8 @@ class Cells(NamedTuple):
 
 
 def read_cells(folder: Path, part: str) -> Cells:
-    """Photographs of a part of BCCD. Where cells overlap, the smaller one counts."""
+    """Return photographs of a part of BCCD. Where cells overlap, the smaller one
+    counts."""
     height, width = CELLS
     names = (folder / f'ImageSets/Main/{part}.txt').read_text().split()
     pixels, classes = [], []
@@ -353,7 +354,7 @@ def fit(
 
 @torch.no_grad()
 def measure_maps(backbone: nn.Module, photos: Cells) -> dict[str, list[float]]:
-    """Means over photographs, by stage: effective rank of the map, which is the
+    """Return means over photographs, by stage: effective rank of the map, which is the
     exponential of the entropy of its singular values' shares (Roy and Vetterli, 2007),
     and the cosine of horizontal neighbors."""
     ranks, cosines = [], []

@@ -33,7 +33,8 @@ def read(path, side):
 
 
 def draw_crops(photos):
-    """Crops of photos (B, 3, H, W) with 0.25 to 1 of the sides, mirrored or not."""
+    """Return crops of photos (B, 3, H, W) with 0.25 to 1 of the sides, mirrored or
+    not."""
     scale = torch.empty(len(photos), 2).uniform_(0.25, 1)
     shift = (1 - scale) * torch.empty(len(photos), 2).uniform_(-1, 1)
     scale[:, 0] *= torch.randint(2, (len(photos),)) * 2 - 1

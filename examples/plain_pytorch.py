@@ -30,7 +30,7 @@ class Segmentor(nn.Module):
 
 
 def shapes(count):
-    """Images of a disc and a square on noise, and the class of each pixel."""
+    """Return images of a disc and a square on noise, and the class of each pixel."""
     images = torch.rand(count, 3, SIDE, SIDE)
     labels = torch.zeros(count, SIDE, SIDE, dtype=torch.long)
     y, x = torch.meshgrid(torch.arange(SIDE), torch.arange(SIDE), indexing='ij')

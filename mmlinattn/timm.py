@@ -46,7 +46,7 @@ Indices = Union[int, list[int]]
 
 
 def backbone_of(name: str) -> dict[str, Any]:
-    """Config of the backbone of a model."""
+    """Return the config of the backbone of a model."""
     family = FAMILIES[name.partition('_')[0]]
     return {'type': family.kind, **MODELS[name][1]}
 
@@ -176,16 +176,16 @@ class TimmModel(nn.Module):
         return int(self.has_token)
 
     def forward_features(self, x: Tensor) -> Tensor:
-        """Images (B, in_chans, H, W) to the last map (B, C, H', W'), or, with a class
-        token, to tokens (B, 1 + N, C)."""
+        """Return the last map (B, C, H', W') of images (B, in_chans, H, W), or, with a
+        class token, tokens (B, 1 + N, C)."""
         return self.read_last(self.backbone(x)[-1], x)
 
     def read_last(self, tokens: Tensor, x: Tensor) -> Tensor:
-        """Tokens of the last stage, as :meth:`forward_features` returns them."""
+        """Return tokens of the last stage, as :meth:`forward_features` returns them."""
         return tokens if self.has_token else self.to_map(tokens, x, -1)
 
     def to_map(self, tokens: Tensor, x: Tensor, stage: int) -> Tensor:
-        """Tokens of a stage, of images x, without the class token as a map."""
+        """Return tokens of a stage, of images x, without the class token as a map."""
         stride = self.backbone.feature_strides[stage]
         height, width = [ceil_div(side, stride) for side in x.shape[2:]]
         tokens = tokens[:, tokens.size(1) - height * width :]

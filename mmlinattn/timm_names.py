@@ -62,7 +62,8 @@ FAMILIES = {
 
 
 def family_of(kind: str) -> Family:
-    """Facts about a class of backbones; of one without names here, the usual ones."""
+    """Return facts about a class of backbones; of one without names here, the usual
+    ones."""
     known = {family.kind: family for family in FAMILIES.values()}
     return known.get(kind, Family(kind, first_conv=''))
 

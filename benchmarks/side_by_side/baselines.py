@@ -14,7 +14,7 @@ from mmlinattn.functional.precision import at_least_float32, autocast_disabled
 
 
 def explicit_attention(q, landmarks, v, num_iters=20, **kwargs):
-    """SOFT++ as the official code computes it.
+    """Compute SOFT++ as the official code computes it.
 
     Every term of the distances is an (N, m) product, the kernel matrix meets
     the inverse before the values do, and autograd goes through the Newton loop.
@@ -43,20 +43,20 @@ def explicit_attention(q, landmarks, v, num_iters=20, **kwargs):
 
 
 def explicit_in_models():
-    """Context in which normalized models use :func:`explicit_attention`."""
+    """Return a context in which normalized models use :func:`explicit_attention`."""
     name = 'mmlinattn.models.attentions.softmax_free.softmax_free_attention'
     return patch(name, explicit_attention)
 
 
 def distances(q, k):
-    """Squared distances (B, h, N, m), each of three terms a matrix product."""
+    """Return squared distances (B, h, N, m), each of three terms a matrix product."""
     squares_q = q**2 @ torch.ones_like(k).mT
     squares_k = torch.ones_like(q) @ (k**2).mT
     return squares_q + squares_k - 2 * (q @ k.mT)
 
 
 def kernel_matrix(q, k):
-    """Gaussian kernel (B, h, N, m) from one matrix product."""
+    """Compute the Gaussian kernel (B, h, N, m) from one matrix product."""
     squares_q = q.square().sum(-1, keepdim=True) / 2
     squares_k = k.square().sum(-1).unsqueeze(-2) / 2
     return (q @ k.mT - squares_q - squares_k).exp()

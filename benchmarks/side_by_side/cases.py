@@ -72,8 +72,8 @@ def size(shape):
 
 
 def shapes_of(outs, whole=True):
-    """Shapes of a tensor, or of those in tuples and lists; not ``whole`` leaves out
-    the channels of maps (B, C, H, W)."""
+    """Return shapes of a tensor, or of those in tuples and lists; not ``whole`` leaves
+    out the channels of maps (B, C, H, W)."""
     if isinstance(outs, torch.Tensor):
         shape = tuple(outs.shape)
         return shape if whole or len(shape) != 4 else (shape[0], *shape[2:])
@@ -132,7 +132,7 @@ class Within(nn.Module):
 
 
 def unfused():
-    """Context in which softmax attention writes its matrix out."""
+    """Return a context in which softmax attention writes its matrix out."""
     try:
         from torch.nn.attention import SDPBackend, sdpa_kernel
     except ImportError:  # before torch 2.3

@@ -45,7 +45,7 @@ def build(case, args, names):
 
 @lru_cache(maxsize=16)
 def gradient(shape, dtype, device):
-    """Gradient of an output: noise, and 1 for a loss."""
+    """Return the gradient of an output: noise, and 1 for a loss."""
     generator = torch.Generator().manual_seed(0)
     noise = torch.randn(shape, generator=generator) if shape else torch.ones(())
     return noise.to(device, dtype)

@@ -62,7 +62,7 @@ def variants(make):
 
 
 def operator(name, *args):
-    """Variants of a function of mmcv.ops, with its last arguments."""
+    """Return variants of a function of mmcv.ops, with its last arguments."""
     function = getattr(importlib.import_module('mmcv.ops'), name)
     return variants(lambda: Op(lambda *inputs: function(*inputs, *args)))
 

@@ -41,7 +41,7 @@ CLASSIFICATION = (224, 224)
 
 
 def on_stage(name, functions, stage, inputs, image_shape=DETECTION) -> Case:
-    """Functions at the shape of one of SOFT-Tiny's stages."""
+    """Return functions at the shape of one of SOFT-Tiny's stages."""
     stride, ratio, num_heads = STAGES[stage]
     dims = num_heads * HEAD_DIMS
     return Case(
@@ -80,7 +80,7 @@ def ops() -> list[Case]:
 
 
 def solvers() -> list[Case]:
-    """Ways to the inverse of A, times a thin matrix; Cholesky's is another
+    """Return ways to the inverse of A, times a thin matrix; Cholesky's is another
     operator than those before it."""
 
     def cholesky(a, x):
@@ -97,7 +97,7 @@ def solvers() -> list[Case]:
 
 
 def models(name, configs, image_shape, **options) -> Case:
-    """Backbones by their configs, or by functions that build them."""
+    """Return backbones by their configs, or by functions that build them."""
     variants = {
         key: backbone(**cfg) if isinstance(cfg, dict) else cfg
         for key, cfg in configs.items()
@@ -147,7 +147,7 @@ DETECTION_SIZE = {
 
 
 def backbones() -> list[Case]:
-    """Backbones beside the official form, and beside others of their size."""
+    """Return backbones beside the official form, and beside others of their size."""
     return [
         *(
             models(name, configs, image_shape)

@@ -61,7 +61,7 @@ def is_ours(row):
 
 
 def fastest_forms(rows):
-    """Predictions of one image of 800 x 1344, a row for each model, by time."""
+    """Return predictions of one image of 800 x 1344, a row for each model, by time."""
     fastest = {}
     for row in rows:
         at_detection_size = tuple(row['shape']) == (1, 3, *DETECTION)

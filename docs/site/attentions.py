@@ -66,7 +66,7 @@ def link(address):
 
 
 def equations(facts):
-    """Equation and cost of each attention."""
+    """Return the equation and cost of each attention."""
     cells = [[name, fact['equation'], fact['cost']] for name, fact in facts.items()]
     return markdown(['attention', 'equation', 'cost'], cells)
 
@@ -103,7 +103,7 @@ def needs(facts):
 
 
 def sizes(facts):
-    """Parameters, FLOPs, time and memory in Swin-T."""
+    """Return parameters, FLOPs, time and memory in Swin-T."""
     measured = json.loads(MEASURED.read_text('utf-8'))
     rows = {(x['variant'], tuple(x['shape'][2:])): x for x in measured['rows']}
     lines = []

@@ -127,7 +127,7 @@ def combine(first: Found, sign: str, second: Found) -> Found:
 
 
 def interval(values: list[float]) -> list[float]:
-    """Mean and half the width of the 90 % interval."""
+    """Return the mean and half the width of the 90 % interval."""
     half = STUDENT[len(values) - 1] * stdev(values) / math.sqrt(len(values))
     return [mean(values), half]
 

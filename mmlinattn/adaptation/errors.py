@@ -30,7 +30,7 @@ def relative_error(ours: Tensor, theirs: Tensor) -> Tensor:
 def attention_errors(
     teacher: BaseBackbone, pairs: Sequence[Pair], images: Tensor
 ) -> dict[str, Tensor]:
-    """Errors of the student's attentions for what the teacher's attentions get.
+    """Return errors of the student's attentions for what the teacher's attentions get.
 
     The teacher runs once, without gradients. At each pair, the student's attention
     takes the same tokens, those of the teacher, so that its error does not depend on
@@ -88,7 +88,7 @@ def compared(pair: Pair, learns: bool, errors: dict[str, Tensor]) -> Iterator[No
 def feature_errors(
     teacher: BaseBackbone, student: BaseBackbone, images: Tensor
 ) -> dict[str, Tensor]:
-    """Errors of the student's outputs for images.
+    """Return errors of the student's outputs for images.
 
     Args:
         teacher: In evaluation mode.

@@ -47,7 +47,7 @@ def varying_shares(
     attentions: Iterable[nn.Module] | None = None,
     token_axes: Sequence[int] | None = None,
 ) -> Iterator[dict[str, list[Tensor]]]:
-    """Context that notes :func:`varying_share` of each attention's output.
+    """Return a context that notes :func:`varying_share` of each attention's output.
 
     It yields a dictionary that is filled while the model runs: by the name of the
     attention, a tensor (B,) on the CPU for each of its calls. The output is that of
@@ -84,7 +84,7 @@ def averaged_attention(
     attentions: Iterable[nn.Module] | None = None,
     token_axes: Sequence[int] | None = None,
 ) -> Iterator[None]:
-    """Context in which an attention gives every token the mean of its outputs.
+    """Return a context in which an attention gives every token the mean of its outputs.
 
     What a trained model scores in it, compared with its score outside, tells whether
     the task needs queries: of a model that scores the same, the score does not tell
@@ -114,8 +114,8 @@ def _changed(
     token_axes: Sequence[int] | None,
     change: Change,
 ) -> Iterator[None]:
-    """Context in which outputs of attentions are changed. Warns of those that a run of
-    the model did not call, as a fused layer of PyTorch does not."""
+    """Return a context in which outputs of attentions are changed. Warns of those that
+    a run of the model did not call, as a fused layer of PyTorch does not."""
     from mmlinattn.models import BaseAttention
 
     named = _named(model, attentions)
@@ -146,7 +146,7 @@ def _changed(
 def _named(
     model: nn.Module, attentions: Iterable[nn.Module] | None
 ) -> dict[str, nn.Module]:
-    """Attentions by their names in the model."""
+    """Return attentions by their names in the model."""
     if attentions is None:
         return {**attentions_of(model)}
     modules = [*attentions]
@@ -195,7 +195,7 @@ def _change_output(
 def _token_axes(
     name: str, module: nn.Module, out: Any, stated: Sequence[int] | None
 ) -> tuple[int, ...]:
-    """Axes of tokens in the output of a module."""
+    """Return axes of tokens in the output of a module."""
     if isinstance(module, nn.MultiheadAttention):
         return (out.dim() - 2,) if module.batch_first else (0,)
     if stated is not None:

@@ -58,8 +58,8 @@ class FlopCount:
     macs: Mapping[tuple[str, str], int]
 
     def by_kind(self, part: str = '') -> dict[str, int]:
-        """Multiply-accumulates of a module by its name, '' for the whole model: one
-        entry for each of ``KINDS``."""
+        """Count the multiply-accumulates of a module by its name, '' for the whole
+        model: one entry for each of ``KINDS``."""
         kinds = dict.fromkeys(KINDS, 0)
         for (module, kind), macs in self.macs.items():
             if not part or f'{module}.'.startswith(f'{part}.'):
@@ -67,7 +67,7 @@ class FlopCount:
         return kinds
 
     def total(self, part: str = '') -> int:
-        """Sum of :meth:`by_kind`."""
+        """Return the sum of :meth:`by_kind`."""
         return sum(self.by_kind(part).values())
 
     def without_softmax_attention(self, part: str = '') -> int:
@@ -196,7 +196,7 @@ def _conv(shapes: Any, out: Any) -> int:
 
 
 def _product(matrix: int, factor: int) -> Any:
-    """Matrix product of two arguments, given by their places."""
+    """Return the matrix product of two arguments, given by their places."""
     return lambda shapes, out: prod(shapes[matrix]) * shapes[factor][-1]
 
 

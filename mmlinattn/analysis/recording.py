@@ -121,8 +121,9 @@ class AttentionCall:
         return self.module.key_shape(self.map_shape)
 
     def query_at(self, x: float, y: float) -> int:
-        """Index of the query at a position of the image, x from the left, 0, to the
-        right, 1, and y from the top, 0, to the bottom, 1; or of the only query."""
+        """Return the index of the query at a position of the image, x from the left, 0,
+        to the right, 1, and y from the top, 0, to the bottom, 1; or of the only
+        query."""
         if self.q.size(1) == 1:  # class attention
             return 0
         height, width = self.map_shape
@@ -157,7 +158,8 @@ def watch(
     on_attention: Callable[[AttentionCall], Any] | None = None,
     on_block: Callable[[BlockCall], Any] | None = None,
 ) -> Iterator[None]:
-    """Context in which functions are called with a model's attentions and blocks.
+    """Return a context in which functions are called with a model's attentions and
+    blocks.
 
     Nothing is kept unless a function keeps it. Blocks of class attention are ignored,
     because they change one token only.
@@ -233,7 +235,7 @@ def _watch_block(
 
 
 def attentions_of(model: nn.Module) -> dict[str, BaseAttention]:
-    """Attentions of mmlinattn in a model, by name, in their order.
+    """Return attentions of mmlinattn in a model, by name, in their order.
 
     Raises:
         ValueError: If it has none.

@@ -12,7 +12,7 @@ _ENTRIES = 2**24
 
 
 def hc_proportion(x: Tensor, over_dc: bool = False) -> Tensor:
-    r"""High-frequency proportion of a token sequence.
+    r"""Return the high-frequency proportion of a token sequence.
 
     .. math:: \|HC[X]\|_F / \|X\|_F, \quad DC[X] = \frac{1}{N} 1 1^T X,
         \quad HC[X] = X - DC[X]
@@ -37,7 +37,7 @@ def hc_proportion(x: Tensor, over_dc: bool = False) -> Tensor:
 
 
 def token_similarity(x: Tensor) -> Tensor:
-    r"""Mean cosine similarity of pairs of tokens.
+    r"""Return the mean cosine similarity of pairs of tokens.
 
     .. math:: \frac{2}{N (N - 1)} \sum_{i < j}
         \frac{|x_i^T x_j|}{\|x_i\| \|x_j\|}

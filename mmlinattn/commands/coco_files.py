@@ -137,7 +137,7 @@ def corners_of(box: Sequence[float]) -> list[float]:
 
 
 def shape_of(entry: dict[str, Any]) -> dict[str, Any]:
-    """Outline, area in pixels and COCO's mark of a crowd for an object."""
+    """Return the outline, area in pixels and COCO's mark of a crowd for an object."""
     box = entry['box']
     if 'mask' in entry:
         runs = entry['mask']

@@ -46,7 +46,8 @@ Command = Union[str, Path]  # a program, or a word for it
 
 
 def version_of(python: Command) -> Optional[str]:
-    """Version of an interpreter that starts and can make environments, else None."""
+    """Return the version of an interpreter that starts and can make environments, else
+    None."""
     code = 'import ensurepip, sys; print("{}.{}".format(*sys.version_info))'
     try:
         done = subprocess.run([python, '-c', code], capture_output=True, timeout=30)
@@ -86,7 +87,7 @@ def run(*command: Command) -> None:
 
 
 def fingerprint(names: Iterable[str]) -> str:
-    """Hash of the names and contents of files and folders."""
+    """Return the hash of the names and contents of files and folders."""
     digest = hashlib.sha256()
     for path in (ROOT / name for name in sorted(names)):
         for file in sorted(path.rglob('*')) if path.is_dir() else [path]:

@@ -230,7 +230,7 @@ def save(content: Union[np.ndarray, str], path: Path) -> None:
 
 
 def outline(mask: np.ndarray) -> list[float]:
-    """Polygon x1, y1, x2, ... in pixels along the edge of a solid mask."""
+    """Return the polygon x1, y1, x2, ... in pixels along the edge of a solid mask."""
     # OpenCV joins pixel centers; at three times the size, these are 1/6 pixel inside.
     large = mask.repeat(3, axis=0).repeat(3, axis=1)
     (contour,), _ = cv2.findContours(large, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)

@@ -176,8 +176,8 @@ FORMATS = {
 
 
 def parity(model: ExportedModel, run: Runner, images: Tensor) -> dict[str, float]:
-    """Largest difference of each output of a model on images (B, C, H, W), relative
-    to its largest entry. ``run`` runs the file, as :func:`export` returns it.
+    """Return the largest difference of each output of a model on images (B, C, H, W),
+    relative to its largest entry. ``run`` runs the file, as :func:`export` returns it.
     Differences are infinite if values are not finite in only one of the two, or if
     shapes differ."""
     with torch.no_grad():

@@ -64,7 +64,7 @@ def half_scopes(
 
 
 def _layers_in_float32(model: ExportedModel, shape: tuple[int, int]) -> set[nn.Module]:
-    """Layers of the backbone that return float32 under autocast."""
+    """Return layers of the backbone that return float32 under autocast."""
     backbone: Any = getattr(model.model, 'backbone', model.model)
     wide = set()
 

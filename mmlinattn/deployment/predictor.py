@@ -228,7 +228,7 @@ def count_levels(path: Union[str, Path], image: np.ndarray) -> int:
 
 
 def as_json(predictions: Predictions, classes: list[str]) -> dict[str, Any]:
-    """Predictions in JSON's types: a detector's objects, the best classes of a
+    """Return predictions in JSON's types: a detector's objects, the best classes of a
     classifier, or the share of each class in a label map."""
     if 'label_map' in predictions:
         return {'shares': _shares(predictions['label_map'], classes)}

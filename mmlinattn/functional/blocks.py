@@ -142,7 +142,7 @@ def _margins(
 
 
 def _pad(maps: Tensor, padded_shape: Shape, hw_shape: Shape, centered: bool) -> Tensor:
-    """Return maps (..., H, W, d) of a size to (..., H', W', d) of the padded one."""
+    """Pad maps (..., H, W, d) to (..., H', W', d) of the padded size."""
     if are_equal(padded_shape, hw_shape):
         return maps
     return pad(maps, (0, 0, *_margins(padded_shape, hw_shape, centered)))

@@ -10,7 +10,7 @@ from .tokens import softmax_over_tokens, sum_over_tokens, to_every_token
 
 
 def efficient_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    r"""Linear attention :math:`\sigma_c(Q) (\sigma_N(K)^T V)`.
+    r"""Compute linear attention :math:`\sigma_c(Q) (\sigma_N(K)^T V)`.
 
     :math:`\sigma_c` is the softmax over the channels of each query,
     :math:`\sigma_N` that over the tokens of each channel, so each row of the

@@ -27,8 +27,8 @@ def elfatt_attention(
     mask_padding: bool = False,
     omega: Optional[Tensor] = None,
 ) -> Tensor:
-    """Efficient attention of the first channels, and softmax attention inside square
-    blocks of the others (*ELFATT: Efficient Linear Fast Attention for Vision
+    """Compute efficient attention of the first channels, and softmax attention inside
+    square blocks of the others (*ELFATT: Efficient Linear Fast Attention for Vision
     Transformers*, arXiv 2501.06098).
 
     Args:

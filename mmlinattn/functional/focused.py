@@ -50,7 +50,7 @@ def focus(
 def focused_linear_attention(
     q: Tensor, k: Tensor, v: Tensor, factor: float = 3, scale: Optional[Tensor] = None
 ) -> Tensor:
-    r"""Linear attention with the feature map :func:`focus`.
+    r"""Compute linear attention with the feature map :func:`focus`.
 
     :math:`\phi_p(Q) (\phi_p(K)^T V)`, each row divided by
     :math:`\phi_p(Q_i) \sum_j \phi_p(K_j)^T`. As in the official code, a token is

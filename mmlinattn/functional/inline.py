@@ -10,7 +10,7 @@ from .tokens import sum_over_tokens, to_every_token
 
 
 def inline_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    r"""Linear attention whose weights sum to one without a division.
+    r"""Compute linear attention whose weights sum to one without a division.
 
     :math:`A_{ij} = \frac{1}{N \sqrt d}(Q_i K_j^T - \frac{1}{N} \sum_s Q_i K_s^T) +
     \frac{1}{N}` (*Bridging the Divide: Reconsidering Softmax and Linear Attention*,

@@ -27,7 +27,7 @@ def local_attention(
     dropout_p: float = 0.0,
     centered: bool = False,
 ) -> Tensor:
-    """Softmax attention inside blocks.
+    """Compute softmax attention inside blocks.
 
     The fused kernels of :func:`torch.nn.functional.scaled_dot_product_attention`
     see the blocks as a batch.

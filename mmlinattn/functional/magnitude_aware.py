@@ -17,7 +17,7 @@ from .tokens import products_with_one, sum_over_tokens, to_every_token
 def magnitude_aware_attention(
     q: Tensor, k: Tensor, v: Tensor, hw_shape: Sequence[Any], steps: int
 ) -> Tensor:
-    r"""Linear attention whose weights depend on the length of a query.
+    r"""Compute linear attention whose weights depend on the length of a query.
 
     With the features :math:`\phi = ELU + 1` and :math:`s_{ij} = \phi(Q_i) \phi(K_j)^T /
     (N \sqrt d)`, weights are :math:`\beta_i s_{ij} - \gamma_i` with :math:`\beta_i = 1

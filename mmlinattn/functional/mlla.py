@@ -17,7 +17,7 @@ from .rotary import rotary_linear_attention, rotate_both
 def mlla_attention(
     q: Tensor, k: Tensor, v: Tensor, hw_shape: Sequence[Any], num_heads: int
 ) -> Tensor:
-    r"""Linear attention with the features ELU + 1 and rotary positions.
+    r"""Compute linear attention with the features ELU + 1 and rotary positions.
 
     As in the official code, all C channels are turned together, before heads are split
     off: the first half of the heads knows rows only, the second half columns only, and

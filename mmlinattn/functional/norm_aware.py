@@ -21,7 +21,8 @@ _LEAST, _RANGE = 1.5, 3.0
 def norm_aware_attention(
     q: Tensor, k: Tensor, v: Tensor, hw_shape: Sequence[Any], steps: int
 ) -> Tensor:
-    r"""Linear attention whose rows are the more peaked, the longer their query is.
+    r"""Compute linear attention whose rows are the more peaked, the longer their query
+    is.
 
     With :math:`x^\pm = ReLU(\pm x)`, the features of a query are its direction to a
     power that grows with its length, and those of a key its third power:

@@ -12,9 +12,8 @@ from .tokens import few_to_tokens_attention
 
 
 def iterative_pinv(a: Tensor, num_iters: int = 6) -> Tensor:
-    r"""Pseudo-inverse by the third-order iteration of *Nystroemformer: A
-    Nystroem-Based Algorithm for Approximating Self-Attention* (arXiv
-    2102.03902).
+    r"""Compute the pseudo-inverse by the third-order iteration of *Nystroemformer: A
+    Nystroem-Based Algorithm for Approximating Self-Attention* (arXiv 2102.03902).
 
     :math:`Z_0 = A^T / (\|A\|_1 \|A\|_\infty)`, :math:`Z_{j+1} = \frac14 Z_j
     (13 I - A Z_j (15 I - A Z_j (7 I - A Z_j)))`. The norms are those of each
@@ -44,7 +43,7 @@ def nystrom_attention(
     k_landmarks: Tensor,
     num_iters: int = 6,
 ) -> Tensor:
-    r"""Softmax attention through landmarks.
+    r"""Compute softmax attention through landmarks.
 
     :math:`\sigma(Q \tilde K^T / \sqrt d)\;\sigma(\tilde Q \tilde K^T /
     \sqrt d)^\dagger\;\sigma(\tilde Q K^T / \sqrt d) V` (arXiv 2102.03902).

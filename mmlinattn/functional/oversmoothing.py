@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 def attn_scale(out: Tensor, v: Tensor, omega: Tensor) -> Tensor:
-    r"""AttnScale: amplifies the high-pass part of an attention matrix.
+    r"""Amplify the high-pass part of an attention matrix (AttnScale).
 
     The paper's :math:`\hat A = L + (1 + \omega)(A - L)` with :math:`L = 11^T
     / N` gives :math:`\hat A V = (1 + \omega) A V - \omega\,mean(V)`,
@@ -30,7 +30,7 @@ def attn_scale(out: Tensor, v: Tensor, omega: Tensor) -> Tensor:
 
 
 def dc_component(x: Tensor) -> Tensor:
-    """Zero-frequency part of a token sequence: its mean over tokens.
+    """Return the zero-frequency part of a token sequence: its mean over tokens.
 
     Args:
         x (Tensor): (B, N, C).
@@ -42,7 +42,7 @@ def dc_component(x: Tensor) -> Tensor:
 
 
 def feat_scale(x: Tensor, dc_scale: Tensor, hc_scale: Tensor) -> Tensor:
-    r"""FeatScale: reweights the frequency bands of a feature map.
+    r"""Weight the frequency bands of a feature map (FeatScale).
 
     :math:`(1 + s) DC[X] + (1 + t) HC[X]` with :math:`HC[X] = X - DC[X]`.
 

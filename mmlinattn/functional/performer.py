@@ -32,7 +32,7 @@ def orthogonal_features(num_features: int, head_dims: int) -> Tensor:
 
 
 def performer_attention(q: Tensor, k: Tensor, v: Tensor, features: Tensor) -> Tensor:
-    r"""Softmax attention with its kernel estimated from random features.
+    r"""Compute softmax attention with its kernel estimated from random features.
 
     :math:`\phi(Q) (\phi(K)^T V)`, each row divided by :math:`\phi(Q_i)
     \sum_j \phi(K_j)^T`, with the positive features :math:`\phi(x) =

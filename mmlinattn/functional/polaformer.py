@@ -18,7 +18,7 @@ _EPS = 1e-6
 def polarity_aware_attention(
     q: Tensor, k: Tensor, v: Tensor, power: Tensor, scale: Optional[Tensor] = None
 ) -> Tensor:
-    r"""Linear attention that keeps the signs of queries and keys apart.
+    r"""Compute linear attention that keeps the signs of queries and keys apart.
 
     With :math:`x^\pm = ReLU(\pm x)^p`, the first half of a head's values is weighted
     by the products of equal signs, :math:`Q_i^+ {K_j^+}^T + Q_i^- {K_j^-}^T`, the

@@ -13,7 +13,7 @@ _torch: Any = torch._C
 
 
 def autocast_disabled(x: Tensor) -> AbstractContextManager:
-    """Context in which no operation on ``x``'s device is autocast."""
+    """Return a context in which no operation on ``x``'s device is autocast."""
     device_type = x.device.type
     # compilers, which check the setting, record contexts operation by operation
     is_needed = is_exported() or _autocast_dtype(device_type) is not None
@@ -23,7 +23,7 @@ def autocast_disabled(x: Tensor) -> AbstractContextManager:
 
 
 def at_least_float32(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Float16 and bfloat16 tensors as float32, all others unchanged."""
+    """Return float16 and bfloat16 tensors as float32, all others unchanged."""
     return tuple(t.float() if is_half(t) else t for t in tensors)
 
 
@@ -78,7 +78,7 @@ def rounded_to(x: Tensor) -> Optional[str]:
 
 
 def full_precision(x: Tensor) -> AbstractContextManager:
-    """Context in which products of float32 on ``x``'s device are not rounded.
+    """Return a context in which products of float32 on ``x``'s device are not rounded.
 
     PyTorch's setting, which is the process's, is changed meanwhile. A compiled graph
     cannot do that: give it float64.

@@ -18,7 +18,8 @@ from .tracing import is_exported, is_traced
 def rank_augmented_attention(
     q: Tensor, k: Tensor, v: Tensor, hw_shape: Sequence[Any], steps: int
 ) -> Tensor:
-    r"""Linear attention whose keys have weights, which raises the rank of their sum.
+    r"""Compute linear attention whose keys have weights, which raises the rank of their
+    sum.
 
     With the features :math:`\phi = ELU + 1` of queries and keys, key j has the weight
     :math:`N \sigma_j(\bar Q K_j^T / \sqrt d)`, :math:`\bar Q` being the mean of all
@@ -46,7 +47,7 @@ def rank_augmented_attention(
 
 
 def elu_features(x: Tensor) -> Tensor:
-    """ELU + 1."""
+    """Compute ELU + 1."""
     if is_traced() and not is_exported():
         # compilers take wrong strides of the gradient of an ELU (torch 2.15)
         return relu(x) + x.clamp(max=0).exp()

@@ -14,7 +14,7 @@ _EPS = 1e-15
 
 
 def relu_linear_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    r"""Linear attention with ReLU as its feature map.
+    r"""Compute linear attention with ReLU as its feature map.
 
     :math:`ReLU(Q) (ReLU(K)^T V)`, each row divided by :math:`ReLU(Q_i) \sum_j
     ReLU(K_j)^T` (*EfficientViT: Multi-Scale Linear Attention for High-Resolution Dense

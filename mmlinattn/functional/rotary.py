@@ -105,8 +105,8 @@ def _multiply(x: Tensor, factors: Tensor) -> Tensor:
 
 
 def _cos_sin(x: Tensor, hw_shape: Sequence[Any], steps: int) -> tuple[Tensor, Tensor]:
-    """Cosines and sines of the angles of x's channels, (N, d) each; the sine of the
-    first channel of a pair has the other sign."""
+    """Return cosines and sines of the angles of x's channels, (N, d) each; the sine of
+    the first channel of a pair has the other sign."""
     options: Any = dict(dtype=x.dtype, device=x.device)
     (height, width), dims = hw_shape, x.size(-1)
     frequencies = 10000 ** (torch.arange(dims // 4, **options) / -steps)
@@ -133,7 +133,8 @@ def _turn(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 def rotary_linear_attention(
     q: Tensor, k: Tensor, v: Tensor, turned_q: Tensor, turned_k: Tensor
 ) -> Tensor:
-    r"""Linear attention with positions in its product and not in its normalizer.
+    r"""Compute linear attention with positions in its product and not in its
+    normalizer.
 
     :math:`\frac{R(Q_i)^T \sum_j R(K_j) V_j^T}{Q_i^T \sum_j K_j + 10^{-6} N}`, so a row
     of weights need not sum to 1 and may have negative ones (*MLLA*, arXiv 2405.16605).

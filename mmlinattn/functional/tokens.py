@@ -51,13 +51,13 @@ def to_every_token(x: Tensor, y: Tensor) -> Tensor:
 
 
 def products_with_one(x: Tensor, y: Tensor) -> Tensor:
-    """Inner products of all tokens (..., N, c) with one, (..., 1, c): (..., N, 1). As a
-    matrix product, this would take copies of heads and more operators."""
+    """Return inner products of all tokens (..., N, c) with one, (..., 1, c): (..., N,
+    1). As a matrix product, this would take copies of heads and more operators."""
     return (x * y).sum(-1, keepdim=True)
 
 
 def softmax_over_tokens(x: Tensor) -> Tensor:
-    """Softmax of (..., N, c) along N."""
+    """Return the softmax of (..., N, c) along N."""
     if _comes_whole(x):
         return x.softmax(-2)
     return x.transpose(-2, -1).softmax(-1).transpose(-2, -1)
@@ -66,7 +66,7 @@ def softmax_over_tokens(x: Tensor) -> Tensor:
 def few_to_tokens_attention(
     q: Tensor, k: Tensor, v: Tensor, bias: Optional[Tensor] = None
 ) -> Tensor:
-    """Softmax attention of few queries to all tokens.
+    """Compute softmax attention of few queries to all tokens.
 
     Args:
         q (Tensor): (..., n, c).

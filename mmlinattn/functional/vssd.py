@@ -13,7 +13,7 @@ from .tokens import sum_over_tokens, to_every_token
 def non_causal_ssd(
     q: Tensor, k: Tensor, v: Tensor, weights: Tensor, skip: Tensor
 ) -> Tensor:
-    r"""Linear attention whose heads share queries and keys.
+    r"""Compute linear attention whose heads share queries and keys.
 
     A head has a weight w of each token, and a factor D of its own values:
     :math:`Q (K^T (w \odot V)) + D V`. Nothing divides the sum over tokens (*VSSD:

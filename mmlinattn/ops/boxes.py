@@ -17,7 +17,8 @@ LINEAR, GAUSSIAN = 1, 2  # methods of soft suppression; 0 drops a box
 
 
 def _overlaps(first: Any, second: Any, offset: int) -> Any:
-    """Intersections over unions of boxes, tensors or arrays (..., 4), in pairs."""
+    """Return intersections over unions of boxes, tensors or arrays (..., 4), in
+    pairs."""
     lib = torch if isinstance(first, Tensor) else np
     left = lib.maximum(first[..., 0], second[..., 0])
     top = lib.maximum(first[..., 1], second[..., 1])

@@ -159,7 +159,8 @@ def hulls(points: Tensor) -> Tensor:
 
 
 def pieces(rows: int, columns: int) -> Iterator[slice]:
-    """Slices of the rows of a table, so that each piece has at most PAIRS entries."""
+    """Yield slices of the rows of a table, so that each piece has at most PAIRS
+    entries."""
     step = max(PAIRS // max(columns, 1), 1)
     for start in range(0, rows, step):
         yield slice(start, start + step)
@@ -187,19 +188,20 @@ class Polygons:
 
 
 def rectangles(boxes: Tensor) -> Polygons:
-    """Rotated boxes (B, 5) as polygons."""
+    """Return rotated boxes (B, 5) as polygons."""
     corners = turned(corners_of(boxes.double()))
     return Polygons(corners=corners, shared_area=shared_area)
 
 
 def quadrilaterals(boxes: Tensor) -> Polygons:
-    """Quadrilaterals (B, 8) as polygons."""
+    """Return quadrilaterals (B, 8) as polygons."""
     corners = boxes.double().view(-1, 4, 2)
     return Polygons(corners=corners, shared_area=shared_area_of_quadrilaterals)
 
 
 def overlaps(first: Polygons, second: Polygons, mode_flag: int = 0) -> Tensor:
-    """Overlaps (...) of polygons whose shapes broadcast; 0 where one has no area."""
+    """Return overlaps (...) of polygons whose shapes broadcast; 0 where one has no
+    area."""
     shape = torch.broadcast_shapes(first.corners.shape, second.corners.shape)
     near = _bounds_overlap(first.corners, second.corners)
     pairs = [polygons.corners.expand(shape)[near] for polygons in (first, second)]

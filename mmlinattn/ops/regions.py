@@ -104,7 +104,8 @@ def roi_align_backward(
 
 
 def _extent(rois: Tensor, scale: float, shift: float) -> tuple[Tensor, Tensor]:
-    """First corners and sizes of regions in pixels of the map, x and y, (R, 2) each."""
+    """Return first corners and sizes of regions in pixels of the map, x and y, (R, 2)
+    each."""
     start, end = rois[:, 1:3] * scale - shift, rois[:, 3:] * scale - shift
     return start, end - start
 
@@ -150,8 +151,8 @@ def deform_roi_pool_forward(
 
 
 def _shifted(start: Tensor, unit: Tensor, offset: Tensor) -> Tensor:
-    """First corners (R, 2), or with offsets those of each bin (R, ph, pw, 2); ``unit``
-    is an offset of 1 in pixels, (R, 2)."""
+    """Return first corners (R, 2), or with offsets those of each bin (R, ph, pw, 2);
+    ``unit`` is an offset of 1 in pixels, (R, 2)."""
     if not offset.numel():
         return start
     shift = unit[:, None, None] * offset.permute(0, 2, 3, 1)

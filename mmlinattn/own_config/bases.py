@@ -118,6 +118,7 @@ def choose_base(
 
 
 def _near_names(bases: Bases, method: str, backbone: str) -> list[str]:
-    """Methods with backbones where one of both is as wished, or else all methods."""
+    """Return methods with backbones where one of both is as wished, or else all
+    methods."""
     near = [' '.join(key) for key in sorted(bases) if {*key} & {method, backbone}]
     return near or sorted({other for other, _ in bases})

@@ -243,8 +243,8 @@ class Starts:
         return replace(of_it[0], weights=weights)
 
     def whole_models(self, data: Optional[str]) -> list[Start]:
-        """Public models of the task that learned some data; detectors without masks if
-        there are no outlines."""
+        """Return public models of the task that learned some data; detectors without
+        masks if there are no outlines."""
         return [
             Start(method, model.backbone, model.address, True, model)
             for model in self.models
@@ -261,8 +261,8 @@ class Starts:
         return model.method
 
     def backbones(self, data: str) -> list[Start]:
-        """Backbones of public models that learned some data, in configs of the task,
-        with the first method that has it."""
+        """Return backbones of public models that learned some data, in configs of the
+        task, with the first method that has it."""
         found = []
         for model in self.models:
             if model.data != data:
@@ -277,7 +277,7 @@ class Starts:
         return found
 
     def methods(self) -> Sequence[str]:
-        """Methods of the task, the default first."""
+        """Return methods of the task, the default first."""
         if self.task == 'det':
             boxes = (TASKS['det'].method, *WITHOUT_MASKS)
             return tuple(WITHOUT_MASKS.values()) if self.has_masks else boxes

@@ -157,7 +157,7 @@ class MapReader:
         return file.transpose(ROTATIONS[photo.orientation]) if rotates else file
 
     def _numbers(self, image: Image.Image) -> np.ndarray:
-        """Colors, or ids that may be wrong."""
+        """Return colors, or ids that may be wrong."""
         if self.are_colors:
             return color_codes(np.array(image.convert('RGB')))
         if len(image.getbands()) > 1:

@@ -19,7 +19,7 @@ def read_text(path: Path) -> str:
 
 
 def as_numbers(values: Iterable[Any]) -> Optional[list[float]]:
-    """Finite numbers, which may be written as text; None for anything else."""
+    """Return finite numbers, which may be written as text; None for anything else."""
     try:
         numbers = [float(value) for value in values]
     except (TypeError, ValueError):

@@ -115,7 +115,7 @@ def estimate(cfg: Config, budget: float = 8.0) -> Estimate:
 
 
 def devices_of(cfg: Config) -> int:
-    """Devices that the config is for, from the batch of all of them."""
+    """Return devices that the config is for, from the batch of all of them."""
     whole = cfg.get('auto_scale_lr', {}).get('base_batch_size', 0)
     return max(1, whole // cfg.train_dataloader.batch_size)
 

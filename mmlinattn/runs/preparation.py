@@ -93,8 +93,8 @@ def advice_on_downloads(cfg: Config) -> Iterator[None]:
 
 
 def keys_with(value: Any, node: Any, key: str = '') -> Iterator[str]:
-    """Dotted keys of a config that have a value, without variables that only other keys
-    are made of."""
+    """Yield dotted keys of a config that have a value, without variables that only
+    other keys are made of."""
     children: Iterable[tuple[Any, Any]] = ()
     if isinstance(node, dict):
         children = node.items()

@@ -113,7 +113,7 @@ def alike(first: list[float], second: list[float]) -> bool:
 
 
 def first_rates(runner: Any) -> list[float]:
-    """Learning rates that schedules begin with."""
+    """Return learning rates that schedules begin with."""
     return [float(group.get('initial_lr', group['lr'])) for group in groups_of(runner)]
 
 

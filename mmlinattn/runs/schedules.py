@@ -141,7 +141,7 @@ def groups_of(runner: Any) -> list[dict[str, Any]]:
 
 
 def schedulers_of(runner: Any) -> list[Any]:
-    """Schedules of the learning rates."""
+    """Return schedules of the learning rates."""
     schedulers = getattr(runner, 'param_schedulers', None)
     if not isinstance(schedulers, list):
         return []

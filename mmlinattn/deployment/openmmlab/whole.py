@@ -316,7 +316,7 @@ def segment(model: Any, photo: Photo) -> Tensor:
 
 
 def logits_of(model: Any, pixels: Tensor) -> Tensor:
-    """Logits (B, K, H, W) of images (B, C, H, W)."""
+    """Return logits (B, K, H, W) of images (B, C, H, W)."""
     return _decode(model, model.extract_feat(pixels), pixels)
 
 
@@ -344,7 +344,7 @@ def features(model: Any, photo: Photo) -> Sequence[Tensor]:
 
 
 def _decode(model: Any, maps: Sequence[Tensor], pixels: Tensor) -> Tensor:
-    """Logits (B, K, H, W) of the images (B, C, H, W) of these maps."""
+    """Return logits (B, K, H, W) of the images (B, C, H, W) of these maps."""
     return _resize(model, model.decode_head(maps), torch._shape_as_tensor(pixels)[2:])
 
 

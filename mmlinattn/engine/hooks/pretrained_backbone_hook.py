@@ -99,8 +99,8 @@ def backbones_of(model: nn.Module) -> list[Any]:
 
 
 def parts_of(model: nn.Module) -> dict[str, nn.Module]:
-    """Neck and head of a classifier, which the backbone's weights initialize; a
-    ValueError if it can't."""
+    """Return the neck and head of a classifier, which the backbone's weights
+    initialize; a ValueError if it can't."""
     if not isinstance(model.backbone, BaseBackbone):
         raise ValueError(
             'PretrainedBackboneHook(head=True) needs a backbone of mmlinattn, got '

@@ -30,7 +30,7 @@ def softmax_free_attention(
     relative_ridge: bool = False,
     trained_size: Optional[tuple[int, int]] = None,
 ) -> Tensor:
-    r"""Nystroem attention on a Gaussian kernel, without softmax.
+    r"""Compute Nystroem attention on a Gaussian kernel, without softmax.
 
     With :math:`P = \kappa(\tilde Q, Q)`, :math:`A = \kappa(\tilde Q,
     \tilde Q)` and :math:`D = diag(A 1)`: SOFT is :math:`\hat K V` with
@@ -92,7 +92,7 @@ def soft(
     solver: str,
     factor: Optional[float] = None,
 ) -> Tensor:
-    r"""SOFT, :math:`P^T A^\dagger P V` times a factor, of the arguments of
+    r"""Compute SOFT, :math:`P^T A^\dagger P V` times a factor, of the arguments of
     :func:`softmax_free_attention`; ``ridge`` is what is added to A's diagonal."""
     q, landmarks, v = _for_products(q, landmarks, v)
     a = gaussian_kernel(landmarks)  # (B, h, m, m)
@@ -111,8 +111,8 @@ def softpp(
     solver: str,
     factor: Optional[float] = None,
 ) -> Tensor:
-    r"""SOFT++, :math:`P^T D^{-1/2} A^\dagger D^{-1/2} P V` with :math:`D = diag(A 1)`,
-    times a factor; see :func:`soft`."""
+    r"""Compute SOFT++, :math:`P^T D^{-1/2} A^\dagger D^{-1/2} P V` with :math:`D =
+    diag(A 1)`, times a factor; see :func:`soft`."""
     q, landmarks, v = _for_products(q, landmarks, v)
     a = gaussian_kernel(landmarks)
     to_landmarks, to_tokens = kernel_products(landmarks, q)

@@ -16,7 +16,8 @@ from .kernel import gaussian_product, product_dtype
 def gaussian_attention(
     q: Tensor, k: Tensor, v: Tensor, softmax: bool = False
 ) -> Tensor:
-    r"""Attention with the whole kernel matrix, :math:`S V` or :math:`\sigma(S) V`.
+    r"""Compute attention with the whole kernel matrix, :math:`S V` or :math:`\sigma(S)
+    V`.
 
     :math:`S_{ij} = \exp(-\|q_i - k_j\|^2 / 2)`, and :math:`\sigma` is the softmax over
     a row of S (*SOFT*, arXiv 2110.11945, Section 3.1 and Appendix D: networks with

@@ -43,7 +43,7 @@ _PIECES = 8  # of an exported product, which holds one piece of the kernel at a 
 
 
 def gaussian_kernel(q: Tensor, k: Optional[Tensor] = None) -> Tensor:
-    r"""Gaussian kernel :math:`\exp(-\|q_i - k_j\|^2 / 2)`.
+    r"""Compute the Gaussian kernel :math:`\exp(-\|q_i - k_j\|^2 / 2)`.
 
     With q and k divided by :math:`d^{1/4}` this is the kernel of *SOFT:
     Softmax-free Transformer with Linear Complexity* (arXiv 2110.11945).

@@ -88,7 +88,7 @@ def _fit(num_iters: int, tolerance: float) -> Polynomial:
 
 
 def _interpolate(function: Callable[[float], float], count: int) -> tuple[float, ...]:
-    """Coefficients of the polynomial through Chebyshev's nodes of [0, 1]."""
+    """Return coefficients of the polynomial through Chebyshev's nodes of [0, 1]."""
     angles = [math.pi * (i + 0.5) / count for i in range(count)]
     values = [function((1 + math.cos(angle)) / 2) for angle in angles]
     sums = [

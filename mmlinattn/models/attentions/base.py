@@ -80,8 +80,8 @@ class BaseAttention(BaseModule):
         return hw_shape[0], hw_shape[1]
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
-        """Output of the attention for queries, keys and values: linear in the values
-        unless ``linear_in_values`` is False.
+        """Return the output of the attention for queries, keys and values: linear in
+        the values unless ``linear_in_values`` is False.
 
         Args:
             q (Tensor): (B, N, C).

@@ -55,8 +55,8 @@ class GaussianAttention(ProjectedAttention):
         return gaussian_attention(scale * q, scale * k, v, self.softmax)
 
     def count_products(self, x: Tensor, hw_shape: HW) -> dict[str, int]:
-        """Multiply-accumulates of the kernel and of its product with the values: see
-        :func:`mmlinattn.analysis.count_flops`."""
+        """Count the multiply-accumulates of the kernel and of its product with the
+        values: see :func:`mmlinattn.analysis.count_flops`."""
         return dict(gaussian_kernel=2 * x.numel() * x.size(1))
 
     def project_back(self, out: Tensor) -> Tensor:

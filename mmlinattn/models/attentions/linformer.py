@@ -74,7 +74,7 @@ class LinformerAttention(BaseAttention):
     product = SoftmaxAttention.product
 
     def reduce(self, x: Tensor, hw_shape: HW) -> Tensor:
-        """Tokens (B, N, C) to tokens (B, M, C), one for each r x r cell."""
+        """Reduce tokens (B, N, C) to tokens (B, M, C), one for each r x r cell."""
         if self.sr_ratio == 1:
             return x
         self.check_map(x, hw_shape)

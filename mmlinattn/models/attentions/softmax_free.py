@@ -170,8 +170,8 @@ class SoftmaxFreeAttention(BaseAttention):
         return self.merge_heads(self.scale(out, v))
 
     def count_products(self, x: Tensor, hw_shape: HW) -> dict[str, int]:
-        """Multiply-accumulates of the products with the kernels, and of the inverse, as
-        Newton-Raphson steps, whichever solver computes it: see
+        """Count the multiply-accumulates of the products with the kernels, and of the
+        inverse, as Newton-Raphson steps, whichever solver computes it: see
         :func:`mmlinattn.analysis.count_flops`."""
         n, h = math.prod(hw_shape), self.num_heads
         m = self.sampler.num_landmarks(hw_shape)

@@ -164,10 +164,10 @@ class BaseBackbone(PaddedModule):
     def get_layer_depth(
         self, param_name: str, prefix: str = 'backbone.'
     ) -> tuple[int, int]:
-        """Depth of a parameter, for layer-wise learning rate decay: its layer, 0 being
-        the embedding, and the number of layers. The final norm and all that is outside
-        the backbone, which has names with this prefix, are in the last one, as in
-        mmpretrain."""
+        """Return the depth of a parameter, for layer-wise learning rate decay: its
+        layer, 0 being the embedding, and the number of layers. The final norm and all
+        that is outside the backbone, which has names with this prefix, are in the last
+        one, as in mmpretrain."""
         inside = param_name.startswith(prefix)
         return self.layer_of(param_name[len(prefix) :] if inside else '')
 
@@ -220,7 +220,7 @@ class BaseBackbone(PaddedModule):
     def readout(
         self, x: Tensor, hw_shape: HW, norm: Optional[nn.Module] = None
     ) -> Tensor:
-        """Tokens (B, N, C) of a returned stage to the output of ``out_type``."""
+        """Turn tokens (B, N, C) of a returned stage into the output of ``out_type``."""
         if norm is not None:
             x = norm(x)
         if self.out_type == 'cls_token':

@@ -20,8 +20,8 @@ from .presets import (
 
 
 def local(stage: Stage) -> dict:
-    """Attentions of CSWin itself: stripes widen as the map shrinks, and the last stage
-    sees the whole map."""
+    """Return attentions of CSWin itself: stripes widen as the map shrinks, and the last
+    stage sees the whole map."""
     if stage.index > 2:
         return SOFTMAX
     width = (1, 2, stage.window_side)[stage.index]

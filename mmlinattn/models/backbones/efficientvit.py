@@ -308,7 +308,8 @@ class EfficientViT(BaseBackbone):
         return tuple(by_size(on_canvas, x, sizes))
 
     def run_stages(self, x: Tensor) -> list[Tensor]:
-        """Images (B, in_channels, H, W) to the outputs of the returned stages."""
+        """Return the outputs of the returned stages for images (B, in_channels, H,
+        W)."""
         if not is_transformed():  # vmap knows no layouts
             # on a CPU, convolutions are faster this way, and tokens are contiguous
             x = x.contiguous(memory_format=torch.channels_last)

@@ -62,7 +62,7 @@ class Preset(NamedTuple):
 
 
 def softmax(stage: Stage) -> dict:
-    """Softmax attention in all stages, of the GLOBAL models."""
+    """Return softmax attention for all stages, as in the GLOBAL models."""
     return SOFTMAX
 
 
@@ -80,7 +80,7 @@ def elfatt(
     split_ratio: float = 0.5,
     lepe: bool = True,
 ) -> Union[dict, list]:
-    """Attentions of the ELFATT models."""
+    """Return attentions of the ELFATT models."""
     block_sizes = per_stage(block_sizes, stage.num_stages - 1, 'block_sizes')
     linear = dict(
         type='ELFATT',
@@ -92,7 +92,7 @@ def elfatt(
 
 
 def efficient(stage: Stage) -> Union[dict, list]:
-    """Attentions of the EFFATT models."""
+    """Return attentions of the EFFATT models."""
     return mixed(stage, dict(type='EfficientAttention', lepe=True))
 
 
@@ -118,7 +118,8 @@ def focused(stage: Stage, **options: Any) -> dict:
 
 
 def leading(linear: Callable, local: Callable) -> Callable:
-    """Linear attentions in the first two stages, a model's own in the others."""
+    """Return linear attentions for the first two stages, a model's own for the
+    others."""
 
     def attention(stage: Stage) -> Union[dict, list]:
         return linear(stage) if stage.index < 2 else local(stage)

@@ -26,7 +26,7 @@ PATCH_EMBEDS: dict[str, tuple[dict, dict]] = {
 
 
 def choose_embeddings(patch_embed: Union[str, dict]) -> tuple[dict, dict]:
-    """Configs of the first embedding and of those between stages."""
+    """Return configs of the first embedding and of those between stages."""
     if not isinstance(patch_embed, str):
         return check_config(patch_embed, 'patch_embed'), PATCH_EMBEDS['overlap'][1]
     if patch_embed not in PATCH_EMBEDS:

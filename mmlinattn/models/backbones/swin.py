@@ -26,8 +26,8 @@ PATCH_MERGING = dict(type='PatchMerging', norm_cfg=LAYER_NORM)
 
 
 def windows(stage: Stage) -> list:
-    """Attentions of Swin itself, of two blocks: the second one's windows are shifted by
-    half of one."""
+    """Return attentions of Swin itself, of two blocks: the second one's windows are
+    shifted by half of one."""
     window = dict(
         type='WindowAttention',
         window_size=stage.window_side,
@@ -42,9 +42,9 @@ polaformer = leading(partial(focused, type='PolaFormerAttention'), windows)
 
 
 def linear_first(stage: Stage, linear: dict) -> Union[dict, list]:
-    """Attentions of Agent-Swin and InLine-Swin: linear in the first two stages. The
-    third stage of the tiny model has them too, and so have the first two blocks of the
-    base model's third stage."""
+    """Return attentions of Agent-Swin and InLine-Swin: linear in the first two stages.
+    The third stage of the tiny model has them too, and so have the first two blocks of
+    the base model's third stage."""
     if stage.index == 2 and stage.arch == 'base':
         return [linear] * 2 + windows(stage) * 8
     num_linear = 2 if stage.arch == 'small' else 3
@@ -52,15 +52,15 @@ def linear_first(stage: Stage, linear: dict) -> Union[dict, list]:
 
 
 def agent(stage: Stage, dense_agents: bool = False) -> Union[dict, list]:
-    """Attentions of Agent-Swin (arXiv 2312.08874). With ``dense_agents``, there are
-    as many agents as in the paper's detectors and segmentors."""
+    """Return attentions of Agent-Swin (arXiv 2312.08874). With ``dense_agents``, there
+    are as many agents as in the paper's detectors and segmentors."""
     if stage.index > 2:
         return windows(stage)
     return linear_first(stage, agents(stage, dense_agents))
 
 
 def inline(stage: Stage) -> Union[dict, list]:
-    """Attentions of InLine-Swin (arXiv 2412.06590)."""
+    """Return attentions of InLine-Swin (arXiv 2412.06590)."""
     return linear_first(stage, dict(type='InLineAttention'))
 
 

@@ -19,7 +19,7 @@ from .types import HW
 
 
 def drop_path_rates(largest: float, num_blocks: int) -> list[float]:
-    """Rates of stochastic depth, growing linearly from 0 over the blocks to the
+    """Return rates of stochastic depth, growing linearly from 0 over the blocks to the
     largest, which is a ValueError unless it is in [0, 1)."""
     if not 0 <= largest < 1:
         raise ValueError(f'drop_path_rate must be in [0, 1), got {largest}')

@@ -233,8 +233,8 @@ def check_pairs(folder: Folder, index: PhotoIndex, matches: list[Match]) -> None
 
 
 def _without_objects(maps: list[Path]) -> tuple[list[Path], list[Path]]:
-    """Label maps that are not in folders of objects, whose numbers are no classes, and
-    those that are.
+    """Return label maps that are not in folders of objects, whose numbers are no
+    classes, and those that are.
 
     Raises:
         ValueError: If all are.

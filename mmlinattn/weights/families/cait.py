@@ -17,7 +17,7 @@ CAIT_CLASS_BLOCK = LAYER_SCALES + (
 
 
 def read_cait(keys: Keys) -> Layout:
-    """Layout of an official CaiT, or timm's."""
+    """Return the layout of an official CaiT, or timm's."""
     return Layout(
         'official',
         (count_blocks(keys, 'blocks.'), count_blocks(keys, 'blocks_token_only.')),

@@ -17,7 +17,7 @@ CSWIN_WHOLE_MAP = modules({'attn.lepe': 'attns.0.get_v'})
 
 
 def read_cswin(keys: Keys) -> Layout:
-    """Layout of an official CSWin.
+    """Return the layout of an official CSWin.
 
     Segmentors norm every map, norm1 to norm4; classifiers the last one, norm.
     """
@@ -26,7 +26,7 @@ def read_cswin(keys: Keys) -> Layout:
 
 
 def our_cswin_layout(keys: Keys) -> Layout:
-    """Layout of our CSWin in the official repository."""
+    """Return the layout of our CSWin in the official repository."""
     return our_layout(keys, first_norm=1)
 
 

@@ -23,7 +23,7 @@ LAYER_SCALES = {
 
 
 def read_deit(keys: Keys) -> Layout:
-    """Layout of a DeiT of any of the code bases.
+    """Return the layout of a DeiT of any of the code bases.
 
     Raises:
         ValueError: If the model is a distilled one.
@@ -44,7 +44,7 @@ def read_deit(keys: Keys) -> Layout:
 
 
 def our_deit_layout(keys: Keys) -> Layout:
-    """Layout of our ViT in the official repository."""
+    """Return the layout of our ViT in the official repository."""
     layout = our_layout(keys)
     return layout._replace(scales=layout.scales + find_layer_scale(keys))
 

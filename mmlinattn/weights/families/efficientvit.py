@@ -61,7 +61,7 @@ def attention_rows(scales: int) -> list[Row]:
 
 
 def prefixes_of(style: str) -> list[str]:
-    """Official prefixes of the blocks of the stem and of stages, for a style of
+    """Return official prefixes of the blocks of the stem and of stages, for a style of
     :class:`Layout`: the code base and the series."""
     code, series = style.split('-')
     if code == 'timm':
@@ -71,7 +71,7 @@ def prefixes_of(style: str) -> list[str]:
 
 
 def read_efficientvit(keys: Keys) -> Layout:
-    """Layout of an official EfficientViT or of timm's.
+    """Return the layout of an official EfficientViT or of timm's.
 
     ``depths`` are the numbers of blocks of the stem and of stages, ``own`` that of
     further scales.
@@ -90,7 +90,7 @@ def read_efficientvit(keys: Keys) -> Layout:
 
 
 def our_efficientvit_layout(keys: Keys) -> Layout:
-    """Layout of one of our backbones in the official repository."""
+    """Return the layout of one of our backbones in the official repository."""
     series = 'b' if 'stages.0.0.layers.2.0.weight' in keys else 'l'
     depths = [count_blocks(keys, f'stages.{i}.') for i in range(4)]
     stem = count_blocks(keys, 'stem.') - 1

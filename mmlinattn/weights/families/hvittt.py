@@ -12,7 +12,7 @@ HVITTT_STEM = [
 
 
 def read_hvittt(keys: Keys) -> Layout:
-    """Layout of an official H-ViT^3, whose detectors norm all maps."""
+    """Return the layout of an official H-ViT^3, whose detectors norm all maps."""
     depths = read_depths(keys)
     norms = [i for i in range(len(depths)) if f'norm{i}.weight' in keys]
     return Layout(style='official', depths=depths, last_norm='', norms=tuple(norms))

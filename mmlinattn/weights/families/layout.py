@@ -74,7 +74,7 @@ def find_norms(keys: Keys, stages: int, first: int = 0) -> tuple[str, tuple[int,
 
 
 def read_depths(keys: Keys) -> tuple[int, ...]:
-    """Blocks of each stage of an official pyramid."""
+    """Return blocks of each stage of an official pyramid."""
     stages = range(count_blocks(keys, 'layers.'))
     return tuple(count_blocks(keys, f'layers.{i}.blocks.') for i in stages)
 
@@ -85,7 +85,7 @@ def is_mm(keys: Keys) -> bool:
 
 
 def our_layout(keys: Keys, first_norm: int = 0) -> Layout:
-    """Layout of one of our backbones in the official repository.
+    """Return the layout of one of our backbones in the official repository.
 
     ``first_norm`` is the official number of the first map's norm.
     """

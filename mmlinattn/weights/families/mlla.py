@@ -41,7 +41,7 @@ MLLA_BLOCK = modules(
 
 
 def read_mlla(keys: Keys) -> Layout:
-    """Layout of an official MLLA.
+    """Return the layout of an official MLLA.
 
     Detectors and segmentors norm every map, norm0 to norm3; classifiers the last one.
     """

@@ -62,7 +62,7 @@ RAVLT_BLOCK = (
 
 
 def read_ravlt(keys: Keys) -> Layout:
-    """Layout of an official RAVLT.
+    """Return the layout of an official RAVLT.
 
     Detectors and segmentors norm every map, classifiers none.
     """

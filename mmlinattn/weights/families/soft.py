@@ -36,7 +36,7 @@ SOFT_LAST_BLOCK = tuple(
 
 
 def read_soft(keys: Keys) -> Layout:
-    """Layout of an official SOFT, whose stages count from 1."""
+    """Return the layout of an official SOFT, whose stages count from 1."""
     return Layout(
         'official', tuple(count_blocks(keys, f'block{number}.') for number in '1234')
     )

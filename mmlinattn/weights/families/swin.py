@@ -46,7 +46,7 @@ MM_SWIN_MERGING = tuple(
 
 
 def read_swin(keys: Keys) -> Layout:
-    """Layout of a Swin of any of the code bases.
+    """Return the layout of a Swin of any of the code bases.
 
     OpenMMLab numbers the norm of the last map. A detector of any code base also has
     norms of earlier maps, and numbers all of them.

@@ -21,8 +21,8 @@ STEM = 'stage1_conv_embed.'
 
 
 def count_own(keys: Keys, stages: Iterable[str], pattern: str) -> tuple[int, ...]:
-    """Blocks of each stage with the family's attention; at least one in the first, so
-    that a plain model's is reported as missing."""
+    """Return blocks of each stage with the family's attention; at least one in the
+    first, so that a plain model's is reported as missing."""
     return tuple(
         count_blocks(keys, prefix, pattern, least=int(i == 0))
         for i, prefix in enumerate(stages)

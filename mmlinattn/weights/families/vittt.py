@@ -12,7 +12,7 @@ VITTT_BLOCK = (
 
 
 def read_vittt(keys: Keys) -> Layout:
-    """Layout of an official ViT^3."""
+    """Return the layout of an official ViT^3."""
     return Layout('official', (count_blocks(keys, 'blocks.'),))
 
 

@@ -30,7 +30,7 @@ SOFTMAX_ATTENTION = Row('qkv', 'to_qkv', WEIGHT), Row('proj', 'to_out', LINEAR)
 
 
 def read_layout(keys: Keys, stages: str, norm: str) -> Layout:
-    """Layout of a model whose stages and norms of maps have these names.
+    """Return the layout of a model whose stages and norms of maps have these names.
 
     Detectors and segmentors norm every map, outnorm0 to outnorm3; classifiers the last
     one, and call it norm.
@@ -51,12 +51,12 @@ def read_layout(keys: Keys, stages: str, norm: str) -> Layout:
 
 
 def read_vssd(keys: Keys) -> Layout:
-    """Layout of an official VSSD."""
+    """Return the layout of an official VSSD."""
     return read_layout(keys, 'layers', 'outnorm')
 
 
 def our_vssd_layout(keys: Keys) -> Layout:
-    """Layout of one of our backbones in the official repository."""
+    """Return the layout of one of our backbones in the official repository."""
     return read_layout(keys, 'stages', 'norm')
 
 
