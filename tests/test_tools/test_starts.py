@@ -131,7 +131,7 @@ def test_wrong_wishes(wish, error, message):
 def test_a_file_that_was_downloaded_by_hand(tmp_path):
     """Its name says which model it is, and so does an address."""
     path = tmp_path / 'mask_rcnn_swin-t-p4-w7_fpn_1x_coco_20210902_120937-9d6b7cfa.pth'
-    path.touch()
+    torch.save(dict(state_dict={}), path)
     for place in (str(path), f'https://elsewhere/{path.name}'):
         start = choose('det', start=place)
         assert start.weights == place and start.is_whole
