@@ -344,7 +344,7 @@ def _paint_areas(
     """Return an image (H, W, 3) under the colors (256, 3) of its label map or masks."""
     pixels = image.copy()
     if 'label_map' in predictions:
-        pixels = pixels // 2 + colors[predictions['label_map'] % 256] // 2
+        pixels = pixels // 2 + colors[predictions['label_map'].astype(int) % 256] // 2
     if 'masks' in predictions:
         for mask, label in zip(predictions['masks'], predictions['labels']):
             pixels[mask] = pixels[mask] // 2 + colors[label % 256] // 2
