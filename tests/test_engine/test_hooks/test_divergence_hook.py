@@ -94,7 +94,7 @@ def train(tmp_path):
             Model(fault),
             work_dir=str(tmp_path),
             train_dataloader=dict(
-                dataset=Numbers(), num_workers=0, sampler=dict(type=kind)
+                dataset=Numbers(), num_workers=0, sampler=dict(type=kind, shuffle=False)
             ),
             train_cfg=dict(by_epoch=by_epoch, **length),
             optim_wrapper=dict(optimizer=dict(type='SGD', lr=0.01)),
