@@ -231,7 +231,8 @@ def as_json(predictions: Predictions, classes: list[str]) -> dict[str, Any]:
     """Return predictions in JSON's types: a detector's objects, the best classes of a
     classifier, or the share of each class in a label map."""
     if 'label_map' in predictions:
-        return {'shares': _shares(predictions['label_map'], classes)}
+        shares = _shares(predictions['label_map']).items()
+        return {'shares': {_class_name(label, classes): x for label, x in shares}}
     if 'boxes' in predictions:
         return {'objects': _objects(predictions, classes)}
     return {'classes': _best_classes(predictions['scores'], classes)}
@@ -241,14 +242,10 @@ def _class_name(label: int, classes: list[str]) -> str:
     return classes[label] if label < len(classes) else str(label)
 
 
-def _shares(label_map: np.ndarray, classes: list[str]) -> dict[str, float]:
-    """Return the share of pixels of each class that is in a label map."""
+def _shares(label_map: np.ndarray) -> dict[int, float]:
+    """Return the share of pixels of each label that is in a label map."""
     labels, counts = np.unique(label_map, return_counts=True)
-    shares = (counts / counts.sum()).tolist()
-    return {
-        _class_name(label, classes): share
-        for label, share in zip(labels.tolist(), shares)
-    }
+    return dict(zip(labels.tolist(), (counts / counts.sum()).tolist()))
 
 
 def _best_classes(scores: np.ndarray, classes: list[str]) -> list[dict[str, Any]]:
@@ -262,12 +259,9 @@ def _best_classes(scores: np.ndarray, classes: list[str]) -> list[dict[str, Any]
 
 def _objects(predictions: Predictions, classes: list[str]) -> list[dict[str, Any]]:
     """Return a detector's objects, with masks as COCO's uncompressed runs."""
-    labels, scores, boxes = (
-        predictions[name].tolist() for name in ('labels', 'scores', 'boxes')
-    )
-    objects = [
+    objects: list[dict[str, Any]] = [
         dict(name=_class_name(label, classes), score=score, box=box)
-        for label, score, box in zip(labels, scores, boxes)
+        for label, score, box in _scored_boxes(predictions)
     ]
     for entry, mask in zip(objects, predictions.get('masks', ())):
         entry['mask'] = dict(size=list(mask.shape), counts=_runs(mask))
@@ -300,22 +294,39 @@ def draw(image: np.ndarray, predictions: Predictions, classes: list[str]) -> Any
     colors = (255 * colors).astype(np.uint8)
     picture = Image.fromarray(_paint_areas(image, predictions, colors))
     pen, font = ImageDraw.Draw(picture), _font(picture.width)
-    entries = as_json(predictions, classes)
-    labels = predictions.get('labels', predictions.get('label_map', np.zeros(0, int)))
-    if 'shares' in entries:
-        labels = np.unique(labels)
-    fills = [tuple(colors[label % 256].tolist()) for label in labels.tolist()]
-    for fill, entry in zip(fills, entries.get('objects', ())):
-        pen.rectangle(entry['box'], outline=fill, width=max(2, picture.width // 400))
-        text = f'{entry["name"]} {entry["score"]:.2f}'
-        _write_line(pen, text, entry['box'][:2], fill, font)
-    lines = [f'{name} {share:.0%}' for name, share in entries.get('shares', {}).items()]
-    lines += [f'{x["name"]} {x["score"]:.2f}' for x in entries.get('classes', ())]
+    fills = [tuple(color) for color in colors.tolist()]
+    for label, score, box in _scored_boxes(predictions):
+        fill = fills[label % 256]
+        pen.rectangle(box, outline=fill, width=max(2, picture.width // 400))
+        text = f'{_class_name(label, classes)} {score:.2f}'
+        _write_line(pen, text, box[:2], fill, font)
     top: float = GAP
-    for i, line in enumerate(lines):
-        of_line = fills[i] if fills else None
-        top = _write_line(pen, line, (GAP, top), of_line, font) + GAP
+    for line, label_of_line in _legend(predictions, classes):
+        patch = None if label_of_line is None else fills[label_of_line % 256]
+        top = _write_line(pen, line, (GAP, top), patch, font) + GAP
     return picture
+
+
+def _scored_boxes(predictions: Predictions) -> Iterator[tuple[int, float, list[float]]]:
+    """Yield the label, the score and the box of each of a detector's objects."""
+    names = ('labels', 'scores', 'boxes') if 'boxes' in predictions else ()
+    yield from zip(*(predictions[name].tolist() for name in names))
+
+
+def _legend(
+    predictions: Predictions, classes: list[str]
+) -> list[tuple[str, Optional[int]]]:
+    """Return lines for a whole image: the classes of a label map with their labels, or
+    the best ones of a classifier, which have no color."""
+    if 'label_map' in predictions:
+        shares = _shares(predictions['label_map']).items()
+        return [
+            (f'{_class_name(label, classes)} {x:.0%}', label) for label, x in shares
+        ]
+    if 'boxes' in predictions:
+        return []
+    best = _best_classes(predictions['scores'], classes)
+    return [(f'{entry["name"]} {entry["score"]:.2f}', None) for entry in best]
 
 
 def _font(width: int) -> Any:
