@@ -54,6 +54,10 @@ class Alignment(BaseModel):
         prepare_alignment(self.teacher, self.backbone)
         # not among the modules, which they are already
         self.pairs = tuple(aligned_pairs(self.teacher, self.backbone))
+        self.freeze_others()
+
+    def freeze_others(self) -> None:
+        """Freeze what of the student does not learn: nothing."""
 
     def train(self, mode: bool = True) -> 'Alignment':
         super().train(mode)
@@ -99,14 +103,7 @@ class AttentionAlignment(Alignment):
         Others: See :class:`Alignment`.
     """
 
-    def __init__(
-        self,
-        teacher: Mapping[str, Any],
-        backbone: Mapping[str, Any],
-        data_preprocessor: Optional[dict] = None,
-        init_cfg: Optional[dict] = None,
-    ) -> None:
-        super().__init__(teacher, backbone, data_preprocessor, init_cfg)
+    def freeze_others(self) -> None:
         learning = {id(x) for pair in self.pairs for x in pair.student.parameters()}
         for parameter in self.backbone.parameters():
             parameter.requires_grad &= id(parameter) in learning
