@@ -18,7 +18,7 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
 from mmlinattn.cli import parser as cli
 from mmlinattn.cli import program
@@ -49,7 +49,7 @@ from .students import (
     write_student,
     write_teacher,
 )
-from .teachers import Loaded, Teacher, find_teacher, load_teacher
+from .teachers import Loaded, find_teacher, load_teacher
 
 MB = 2**20
 CHECKED = 20_000  # photos that are read beforehand
@@ -60,24 +60,6 @@ FIXED = [
     *('teacher', 'weights', 'attention', 'attention_options', 'data', 'size'),
     *('batch_size', 'lr', 'seed', 'epochs', 'features_epochs'),
 ]
-
-
-class State(NamedTuple):
-    """An adaptation that goes on.
-
-    Attributes:
-        args: Its options.
-        teacher (Teacher): What it learns from.
-        student (dict): Config of its backbone.
-        photos (Photos): What it reads.
-        work_dir (Path): Its folder.
-    """
-
-    args: argparse.Namespace
-    teacher: Teacher
-    student: dict[str, Any]
-    photos: Photos
-    work_dir: Path
 
 
 def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
@@ -180,7 +162,8 @@ def check_record(args: argparse.Namespace, work_dir: Path, photos: Photos) -> No
     path = work_dir / RECORD
     options = {key: getattr(args, key) for key in FIXED}
     options = json.loads(json.dumps(options, default=str))
-    found = hashlib.md5(repr((photos.training, photos.held_back)).encode()).hexdigest()
+    names = repr((photos.training, photos.held_back)).encode()
+    digest = hashlib.md5(names).hexdigest()
     cli.check_claim(work_dir, RECORD)
     if args.resume and path.is_file():
         record = json.loads(path.read_text('utf-8'))
@@ -192,7 +175,7 @@ def check_record(args: argparse.Namespace, work_dir: Path, photos: Photos) -> No
                     f'with {earlier.get(key)}: give that, or --overwrite without '
                     '--resume'
                 )
-        if record.get('photos') != found:
+        if record.get('photos') != digest:
             raise ValueError(
                 f'--data {args.data}: the run in {work_dir} began with other photos: '
                 'begin anew, with --overwrite and without --resume'
@@ -201,7 +184,7 @@ def check_record(args: argparse.Namespace, work_dir: Path, photos: Photos) -> No
     if args.resume:
         note(f'--resume finds no run in {work_dir}: it begins')
     cli.claim_folder(work_dir, RECORD)
-    write_record(work_dir, dict(options=options, photos=found))
+    write_record(work_dir, dict(options=options, photos=digest))
 
 
 def write_record(work_dir: Path, record: dict[str, Any]) -> None:
@@ -286,62 +269,61 @@ def print_costs(costs: dict[str, Cost], shape: tuple[int, int], device: str) -> 
     Console(highlight=False, markup=False, emoji=False).print(table)
 
 
-def align(state: State, stages: Sequence[runs.Stage], device: str) -> dict[str, Any]:
+def align(plan: Plan, stages: Sequence[runs.Stage], device: str) -> dict[str, Any]:
     """Run the stages, and return the errors of photos that are held back, before and
     after, and those of each epoch."""
-    found: dict[str, Any] = {}
-    record = json.loads((state.work_dir / RECORD).read_text('utf-8'))
-    configs = {stage.name: load_config(str(stage.config)) for stage in stages}
-    held_back = str(state.photos.lists(state.work_dir)[1])
+    record = json.loads((plan.work_dir / RECORD).read_text('utf-8'))
+    held_back = str(plan.photos.lists(plan.work_dir)[1])
     models = {}
-    for name, cfg in configs.items():
-        loader = runs.photos_in_order(cfg, held_back, state.args.size)
-        models[name] = runs.alignment_of(cfg, device), loader
-        record.setdefault(name, {}).setdefault('before', runs.measure(*models[name]))
-    write_record(state.work_dir, record)
     for stage in stages:
-        if not (state.args.resume and stage.is_done()):
+        cfg = load_config(str(stage.config))
+        loader = runs.photos_in_order(cfg, held_back, plan.args.size)
+        models[stage.name] = runs.alignment_of(cfg, device), loader
+        errors = record.setdefault(stage.name, {})
+        if 'before' not in errors:
+            errors['before'] = runs.measure(*models[stage.name])
+    write_record(plan.work_dir, record)
+    for stage in stages:
+        if not (plan.args.resume and stage.is_done()):
             record[stage.name]['epochs'] = runs.run_stage(
-                stage, state.args.resume, state.args.amp
+                stage, plan.args.resume, plan.args.amp
             )
-            write_record(state.work_dir, record)
+            write_record(plan.work_dir, record)
     last = read_checkpoint(str(stages[-1].last()), '--work-dir')['state_dict']
+    aligned: dict[str, Any] = dict(weights=last)
     for name, (model, loader) in models.items():
         model.load_state_dict(last)
-        after = runs.measure(model, loader)
-        found[name] = dict(record[name], after=after)
-    return dict(found, weights=last)
+        aligned[name] = dict(record[name], after=runs.measure(model, loader))
+    return aligned
 
 
-def adapt(state: State, loaded: Loaded) -> None:
+def adapt(plan: Plan, loaded: Loaded) -> None:
     """Align the student, and write and say what came of it."""
-    args = state.args
+    args, out = plan.args, plan.args.out
     device = args.device or get_device()
-    plan = Plan(state.teacher, state.student, state.photos, state.work_dir, args)
-    write_teacher(loaded, state.work_dir)
+    write_teacher(loaded, plan.work_dir)
     stages = write_stages(plan)
-    found = align(state, stages, device)
-    out: Path = args.out
+    aligned = align(plan, stages, device)
     names = [stage.name for stage in stages]
-    epochs = {name: found[name].get('epochs', []) for name in names}
+    epochs = {name: aligned[name].get('epochs', []) for name in names}
     runs.draw(epochs, out.with_suffix('.png'))
-    shape = shape_of(args, state.photos)
-    backbones = dict(teacher=state.teacher.backbone, student=state.student)
+    shape = shape_of(args, plan.photos)
+    backbones = dict(teacher=plan.teacher.backbone, student=plan.student)
     costs = measure_costs(backbones, shape, device)
-    write_student(plan, loaded, found['weights'], out)
-    print(f'\nerrors of {len(state.photos.held_back)} photos that were held back:')
+    write_student(plan, loaded, aligned['weights'], out)
+    print(f'\nerrors of {len(plan.photos.held_back)} photos that were held back:')
     for name in names:
         title = 'block' if name == 'attention' else 'map'
-        print_errors(found[name]['before'], found[name]['after'], title)
+        print_errors(aligned[name]['before'], aligned[name]['after'], title)
     print_costs(costs, shape, device)
     rest = ' with the other parts of the teacher' if loaded.is_whole else ''
-    print(f'student:  {out}{rest}, made from {state.teacher.describe()}')
+    print(f'student:  {out}{rest}, made from {plan.teacher.describe()}')
     print(f'config:   {out.with_suffix(".py")}')
     print(f'plot:     {out.with_suffix(".png")}')
     print(next_command(plan, out))
 
 
-def begin(args: argparse.Namespace) -> tuple[State, Loaded]:
+def begin(args: argparse.Namespace) -> tuple[Plan, Loaded]:
     """Check all inputs, and return what the run is made of."""
     work_dir = complete(args)
     teacher = find_teacher(args.teacher, args.weights)
@@ -356,7 +338,7 @@ def begin(args: argparse.Namespace) -> tuple[State, Loaded]:
         check_pairs(loaded, student)
     photos = read_photos(args.data, paths)
     check_record(args, work_dir, photos)
-    return State(args, teacher, student, photos, work_dir), loaded
+    return Plan(teacher, student, photos, work_dir, args), loaded
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:
