@@ -26,7 +26,7 @@ from mmlinattn.utils.names import shortlist
 from mmlinattn.weights import read_checkpoint
 from mmlinattn.weights.class_names import learned_meta
 from mmlinattn.weights.conversion import name_weights
-from mmlinattn.weights.pretrained import compare
+from mmlinattn.weights.pretrained import compare_content
 
 PREFIX = 'backbone.'
 SCOPED = 'mmlinattn::'
@@ -180,20 +180,22 @@ def load_teacher(teacher: Teacher) -> Loaded:
     option = '--weights' if teacher.model is None else '--teacher'
     with error_of(f'--teacher {teacher.name}: '):
         backbone = build_model(teacher.backbone)
+    title = f'{option}={teacher.weights!r}'
     with quiet():
         backbone.init_weights()
-        found = compare(backbone, teacher.weights, option)
-    if found.replaced:
+        content = read_checkpoint(teacher.weights, option)
+        comparison = compare_content(backbone, content, title)
+    if comparison.replaced:
+        names = shortlist(comparison.replaced)
         raise ValueError(
-            f'{option}={teacher.weights!r}: these weights were not trained with '
-            f'{shortlist(found.replaced)} of the teacher: give those of a trained model'
+            f'{title}: these weights were not trained with {names} of the teacher: '
+            'give those of a trained model'
         )
-    backbone.load_state_dict(found.loaded, strict=False)
-    content = read_checkpoint(teacher.weights, option)
+    backbone.load_state_dict(comparison.loaded, strict=False)
     weights, _, _ = name_weights(content)
     others = {key: x for key, x in weights.items() if not key.startswith(PREFIX)}
     with error_of(f'--teacher {teacher.name}: '):
-        names = build_whole(teacher.cfg).state_dict()
-    rest = {key for key in names if not key.startswith(PREFIX)}
+        entries = build_whole(teacher.cfg).state_dict()
+    rest = {key for key in entries if not key.startswith(PREFIX)}
     is_whole = bool(rest) and rest <= others.keys()
     return Loaded(backbone, others, is_whole, learned_meta(content))

@@ -7,7 +7,7 @@ its own: `addresses`, `conversion`, `transfer`, and this one.
 import logging
 from collections import Counter
 from collections.abc import Mapping
-from typing import Callable, NamedTuple, Optional
+from typing import Any, Callable, NamedTuple, Optional
 
 from torch import nn
 
@@ -93,6 +93,18 @@ def compare(
     name of the checkpoint.
     """
     content = read_checkpoint(checkpoint, name)
+    return compare_content(model, content, f'{name}={checkpoint!r}', prefix, parts)
+
+
+def compare_content(
+    model: nn.Module,
+    content: dict[str, Any],
+    title: str,
+    prefix: Optional[str] = None,
+    parts: Optional[Mapping[str, nn.Module]] = None,
+) -> Comparison:
+    """Compare what a checkpoint contains with a model, as :func:`compare` does; errors
+    begin with the title."""
     try:
         weights, family, origin = name_weights(content, prefix)
         start = fit_backbone(model, inside(weights, PREFIX), family, origin)
@@ -101,7 +113,7 @@ def compare(
             for key, part in (parts or {}).items()
         }
     except (KeyError, ValueError) as error:
-        raise type(error)(f'{name}={checkpoint!r}: {error.args[0]}') from error
+        raise type(error)(f'{title}: {error.args[0]}') from error
     return Comparison(
         title=family.title if family else OURS,
         loaded=start.loaded,
