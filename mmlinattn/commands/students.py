@@ -16,6 +16,7 @@ from mmlinattn.engine.hooks.pretrained_backbone_hook import find_hook
 from mmlinattn.hub import find_folder
 from mmlinattn.own_config import tasks_with
 from mmlinattn.runs.alignment import Stage
+from mmlinattn.utils import wrapped_key
 from mmlinattn.utils.files import whole_file
 from mmlinattn.weights import write_file
 
@@ -246,7 +247,7 @@ def nested_in(model: ConfigDict) -> str:
     wrappers."""
     if STUDENT in model:
         return f'dict({STUDENT}={STUDENT})'
-    key = 'detector' if model.get('detector') else 'model'
+    key = wrapped_key(model)
     return f'dict({key}={nested_in(model[key])})'
 
 

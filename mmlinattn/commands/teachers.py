@@ -20,7 +20,7 @@ from mmlinattn.parts import build_model
 from mmlinattn.public_weights import PublicModel, license_of, read_licenses, read_models
 from mmlinattn.runs.preparation import preprocessor_options
 from mmlinattn.timm_names import MODELS
-from mmlinattn.utils import library_of, load_config
+from mmlinattn.utils import core_of_config, library_of, load_config
 from mmlinattn.utils.log import quiet
 from mmlinattn.utils.names import shortlist
 from mmlinattn.weights import read_checkpoint
@@ -110,22 +110,7 @@ def find_teacher(name: str, weights: Optional[str]) -> Teacher:
             are no weights.
     """
     folder = find_folder()
-    models = {model.name: model for model in read_models(folder)}
-    model, base, path = None, '', Path(name).expanduser()
-    if path.suffix == '.py' and path.is_file():
-        base = path.resolve().as_posix()
-    else:
-        config = MODELS[name][0] if name in MODELS else name
-        paths = {x.stem: x for x in (folder / 'configs').glob('[!_]*/*.py')}
-        if config not in paths:
-            near = get_close_matches(name, [*models, *MODELS, *paths], 3)
-            hint = f': did you mean {" or ".join(near)}?' if near else ''
-            raise FileNotFoundError(
-                f'--teacher {name}: there is no such config, and no model of this name'
-                f'{hint or ", see mmlinattn weights"}'
-            )
-        path, model = paths[config], models.get(config)
-        base = f'{SCOPED}{path.parent.name}/{path.name}'
+    path, base, model = find_config(name, folder)
     cfg = load_config(str(path))
     place = weights or (model and model.address) or weights_of(cfg)
     if place is None and base.startswith(SCOPED):
@@ -142,19 +127,33 @@ def find_teacher(name: str, weights: Optional[str]) -> Teacher:
     return Teacher(name, base, cfg, backbone, place, model, license_)
 
 
-def core_of(model: Any) -> Any:
-    """Return the part of a model's config that has the backbone, inside of wrappers; a
-    ValueError if there is none."""
-    while isinstance(model, Mapping) and 'backbone' not in model:
-        model = model.get('detector') or model.get('model')
-    if not isinstance(model, Mapping):
-        raise ValueError('its model has no backbone')
-    return model
+def find_config(name: str, folder: Path) -> tuple[Path, str, Optional[PublicModel]]:
+    """Return the path of a config by its path or its name in the folder of ours, what
+    an heir calls it, and the public model of this name.
+
+    Raises:
+        FileNotFoundError: If there is none.
+    """
+    path = Path(name).expanduser()
+    if path.suffix == '.py' and path.is_file():
+        return path, path.resolve().as_posix(), None
+    models = {model.name: model for model in read_models(folder)}
+    config = MODELS[name][0] if name in MODELS else name
+    paths = {x.stem: x for x in (folder / 'configs').glob('[!_]*/*.py')}
+    if config not in paths:
+        near = get_close_matches(name, [*models, *MODELS, *paths], 3)
+        hint = f': did you mean {" or ".join(near)}?' if near else ''
+        raise FileNotFoundError(
+            f'--teacher {name}: there is no such config, and no model of this name'
+            f'{hint or ", see mmlinattn weights"}'
+        )
+    path = paths[config]
+    return path, f'{SCOPED}{path.parent.name}/{path.name}', models.get(config)
 
 
 def backbone_of(cfg: Config) -> dict[str, Any]:
     """Return a copy of the backbone's config, without initial weights."""
-    backbone = copy.deepcopy(core_of(cfg.get('model')).get('backbone'))
+    backbone = copy.deepcopy(core_of_config(cfg.get('model')).get('backbone'))
     plain = backbone.to_dict() if hasattr(backbone, 'to_dict') else dict(backbone)
     plain.pop('init_cfg', None)
     return plain

@@ -16,7 +16,7 @@ from mmengine.registry import DefaultScope
 from torch import nn
 
 from mmlinattn.engine.preflight import build_model, core_of, error_in, maps_of
-from mmlinattn.utils import library_of, load_config
+from mmlinattn.utils import core_of_config, library_of, load_config
 from mmlinattn.utils.log import quiet
 from mmlinattn.utils.memory import peak_bytes
 from mmlinattn.weights import load_safely
@@ -173,13 +173,6 @@ def swin_in_place(cfg: Config) -> Config:
     for key in ['neck'] if reads_maps else [k for k in core if k != 'backbone']:
         core[key] = with_channels(core[key], channels)
     return cfg
-
-
-def core_of_config(model: ConfigDict) -> ConfigDict:
-    """Return the part of a model's config that has the backbone, inside of wrappers."""
-    while 'backbone' not in model:
-        model = model.get('detector') or model['model']
-    return model
 
 
 def with_channels(node: Any, channels: Mapping[int, int]) -> Any:

@@ -4,9 +4,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .config import check_file, library_of, load_config, register_config_scopes
+    from .config import (
+        check_file,
+        core_of_config,
+        library_of,
+        load_config,
+        register_config_scopes,
+        wrapped_key,
+    )
 
-__all__ = ['check_file', 'library_of', 'load_config', 'register_config_scopes']
+__all__ = [
+    'check_file',
+    'core_of_config',
+    'library_of',
+    'load_config',
+    'register_config_scopes',
+    'wrapped_key',
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -36,6 +36,24 @@ OPTIONAL_KEYS = (
 )
 
 
+def wrapped_key(model: Any) -> str:
+    """Return the key of the part of a model's config that a wrapper holds."""
+    return 'detector' if model.get('detector') else 'model'
+
+
+def core_of_config(model: Any) -> Any:
+    """Return the part of a model's config that has the backbone, inside of wrappers.
+
+    Raises:
+        ValueError: If there is none.
+    """
+    while isinstance(model, dict) and 'backbone' not in model:
+        model = model.get(wrapped_key(model))
+    if not isinstance(model, dict):
+        raise ValueError('its model has no backbone')
+    return model
+
+
 def register_config_scopes() -> None:
     """Make ``_base_ = 'mmlinattn::...'`` and ``'mmseg::...'`` resolve.
 
