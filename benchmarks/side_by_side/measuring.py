@@ -1,8 +1,8 @@
 """Time and peak memory of a step, on a machine that is not quiet.
 
-Peak memory is that of mmlinattn.utils.memory, on a CPU in a process of its own, after
-the step was warmed up on a small input. Input, weights and the weights' gradients are
-there before and not counted; the gradients of inputs and outputs are.
+Peak memory is that of mmlinattn.utils.measuring, on a CPU in a process of its own,
+after the step was warmed up on a small input. Input, weights and the weights' gradients
+are there before and not counted; the gradients of inputs and outputs are.
 """
 
 import gc
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from mmlinattn.utils.memory import peak_bytes, resident
+from mmlinattn.utils.measuring import peak_bytes, resident, wait_for
 
 from .cases import place
 
@@ -66,7 +66,7 @@ def timed(module, inputs, step, args):
             outs = outs if isinstance(outs, (tuple, list)) else (outs,)
             grads = [gradient(out.shape, out.dtype, out.device) for out in outs]
             torch.autograd.backward(outs, grads)
-        synchronize(args.device)
+        wait_for(args.device)
 
     return run, lambda: drop_gradients((*module.parameters(), *inputs))
 
@@ -86,7 +86,7 @@ def replayed(module, inputs, step, args):
 
     def replay():
         graph.replay()
-        synchronize(args.device)
+        wait_for(args.device)
 
     return replay, clean_up
 
@@ -132,12 +132,6 @@ def measure(runs, rounds, progress=iter):
     return seconds
 
 
-def synchronize(device):
-    """Wait for a GPU's queue; a CPU has none."""
-    if device == 'cuda':
-        torch.cuda.synchronize()
-
-
 def peak_of_variant(index, variant, step, args):
     """Measure one step of a variant of the suite's case at ``index``, on a CPU in a
     process of its own: 'bytes', None where they can't be measured, or 'error'."""
@@ -173,7 +167,7 @@ def peak_or_error(index, variant, step, args):
         if 'allocate memory' in message or 'out of memory' in message:
             message = 'out of memory'
         else:
-            synchronize(args.device)  # raises where nothing else can run either
+            wait_for(args.device)  # raises where nothing else can run either
         return dict(error=message.splitlines()[0])
     finally:
         gc.collect()

@@ -135,7 +135,7 @@ def run(args: argparse.Namespace) -> None:
     threads = args.threads or torch.get_num_threads()
     torch.set_num_threads(threads)
     models = build_models(variants_of(args), device)
-    peaks = {variant: measure_peak(variant, device, threads) for variant in models}
+    peaks = {variant: measure_peak(variant, device) for variant in models}
     times = measure(models, args.rounds)
     rows = [
         row_of(variant, model, times[variant], peaks[variant])

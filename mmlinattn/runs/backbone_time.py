@@ -1,9 +1,7 @@
 """Time and memory of backbones at a size of images."""
 
-import multiprocessing
-import time
 from collections.abc import Mapping
-from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from statistics import median
 from typing import Any, NamedTuple, Optional
 
@@ -12,7 +10,7 @@ from torch import Tensor
 
 from mmlinattn.models import BaseBackbone
 from mmlinattn.parts import build_model
-from mmlinattn.utils.memory import peak_bytes
+from mmlinattn.utils.measuring import measure_apart, peak_bytes, seconds_of
 
 ROUNDS = 5
 
@@ -69,40 +67,19 @@ def build(cfg: Mapping[str, Any], device: str) -> BaseBackbone:
 @torch.no_grad()
 def seconds(model: BaseBackbone, image: Tensor) -> float:
     """Return how long a forward pass takes."""
-    wait(image)
-    began = time.perf_counter()
-    model(image)
-    wait(image)
-    return time.perf_counter() - began
-
-
-def wait(image: Tensor) -> None:
-    """Wait until a GPU has done its work."""
-    if image.is_cuda:
-        torch.cuda.synchronize()
+    return seconds_of(partial(model, image), str(image.device))
 
 
 def peak_of(
     cfg: Mapping[str, Any], shape: tuple[int, int], device: str
 ) -> Optional[int]:
     """Return bytes of a forward pass; on a CPU, of a process of its own."""
-    if torch.device(device).type == 'cuda':
-        return _peak(cfg, shape, device, torch.get_num_threads())
-    spawn = multiprocessing.get_context('spawn')
-    with ProcessPoolExecutor(1, spawn) as pool:
-        call = pool.submit(_peak, cfg, shape, device, torch.get_num_threads())
-        return call.result()
+    return measure_apart(partial(_peak, cfg, shape, device), device)
 
 
-def _peak(
-    cfg: Mapping[str, Any], shape: tuple[int, int], device: str, threads: int
-) -> Optional[int]:
-    torch.set_num_threads(threads)
+@torch.no_grad()
+def _peak(cfg: Mapping[str, Any], shape: tuple[int, int], device: str) -> Optional[int]:
     model, image = build(cfg, device), torch.randn(1, 3, *shape, device=device)
-
-    def step() -> None:
-        with torch.no_grad():
-            model(image)
-
+    step = partial(model, image)
     step()
     return peak_bytes(step, device)

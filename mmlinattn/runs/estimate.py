@@ -17,6 +17,7 @@ from mmengine.optim import build_optim_wrapper
 
 from mmlinattn.engine.preflight.building import build_model, error_in
 from mmlinattn.utils.log import quiet
+from mmlinattn.utils.measuring import seconds_of
 
 from .preparation import drop_amp, loader_in_process, place
 
@@ -125,11 +126,7 @@ def measure(run: Callable[[], None], end: float) -> float:
     time; that of the first one, if there is no time for others."""
     times: list[float] = []
     while not times or (len(times) <= STEPS and perf_counter() + times[-1] < end):
-        begin = perf_counter()
-        run()
-        if get_device() == 'cuda':
-            torch.cuda.synchronize()
-        times.append(perf_counter() - begin)
+        times.append(seconds_of(run, get_device()))
     return median(times[1:] or times)
 
 

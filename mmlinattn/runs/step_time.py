@@ -1,12 +1,10 @@
 """Time and memory of a config's predictions and training steps, on its own photos."""
 
 import copy
-import multiprocessing
 import os
-import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, Optional
 
 import torch
@@ -18,7 +16,7 @@ from torch import nn
 from mmlinattn.engine.preflight import build_model, core_of, error_in, maps_of
 from mmlinattn.utils import core_of_config, library_of, load_config
 from mmlinattn.utils.log import quiet
-from mmlinattn.utils.memory import peak_bytes
+from mmlinattn.utils.measuring import measure_apart, peak_bytes, seconds_of
 from mmlinattn.weights import load_safely
 
 from .preparation import drop_amp, load_whole, loader_in_process, place
@@ -112,16 +110,7 @@ class TimedModel:
     def seconds(self, step: Callable[..., object], *args: Any) -> float:
         """Return how long a step takes."""
         with quiet(), DefaultScope.overwrite_default_scope(self.scope):
-            self.wait()
-            began = time.perf_counter()
-            step(*args)
-            self.wait()
-            return time.perf_counter() - began
-
-    def wait(self) -> None:
-        """Wait until a GPU has done its work."""
-        if torch.device(self.device).type == 'cuda':
-            torch.cuda.synchronize()
+            return seconds_of(partial(step, *args), self.device)
 
     def peak(self) -> Peak:
         """Measure the memory of both steps, of which one is made before."""
@@ -193,17 +182,12 @@ def with_channels(node: Any, channels: Mapping[int, int]) -> Any:
     return copied
 
 
-def measure_peak(variant: Variant, device: str, threads: int) -> Peak:
+def measure_peak(variant: Variant, device: str) -> Peak:
     """Return the memory of a model's steps; on a CPU, of a process of its own."""
-    if torch.device(device).type == 'cuda':
-        return TimedModel(variant, device).peak()
-    spawn = multiprocessing.get_context('spawn')
-    with ProcessPoolExecutor(1, spawn) as pool:
-        return pool.submit(_peak_in_process, variant, device, threads).result()
+    return measure_apart(partial(_peak, variant, device), device)
 
 
-def _peak_in_process(variant: Variant, device: str, threads: int) -> Peak:
-    torch.set_num_threads(threads)
+def _peak(variant: Variant, device: str) -> Peak:
     return TimedModel(variant, device).peak()
 
 

@@ -10,7 +10,7 @@ from mmlinattn.commands import time_config
 from mmlinattn.engine.preflight import build_model
 from mmlinattn.runs import step_time
 from mmlinattn.runs.step_time import Peak, TimedModel, Variant
-from mmlinattn.utils import load_config, memory
+from mmlinattn.utils import load_config, measuring
 
 pytestmark = pytest.mark.openmmlab
 
@@ -110,14 +110,14 @@ def test_bad_input(config, tmp_path, error_of):
 
 @pytest.mark.full
 def test_memory_is_that_of_a_process_of_its_own(config):
-    peak = step_time.measure_peak(Variant('', config), 'cpu', 1)
+    peak = step_time.measure_peak(Variant('', config), 'cpu')
     assert peak.predict is None or peak.predict >= 0
     assert peak.train is None or peak.train > 0
 
 
 def test_what_a_step_takes(monkeypatch):
     """40 MiB are found within a tenth."""
-    if not memory.RESET.exists():
+    if not measuring.RESET.exists():
         pytest.skip('measured on Linux alone')
-    taken = memory.peak_bytes(lambda: torch.ones(10 * 2**20).sum(), 'cpu')
+    taken = measuring.peak_bytes(lambda: torch.ones(10 * 2**20).sum(), 'cpu')
     assert taken == pytest.approx(40 * 2**20, rel=0.1)
