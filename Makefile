@@ -12,7 +12,7 @@ tests := $(filter-out $(long-tests),$(sort $(wildcard tests/test_*))) \
 lint := .venv-lint/bin/python -m
 lint-pythons := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.10 \
 	python3.9)
-# mypy reads torch's types where a stack's environment has them.
+# A fresh clone has no torch when it's checked; a stack's environment adds its types.
 typed-python := $(firstword $(wildcard .venv/bin/python .venv-modern/bin/python))
 
 # One process per core, each with one thread: the tests' tensors are small.
@@ -42,8 +42,9 @@ lint: .venv-lint/installed.txt  ## check style and types (seconds)
 	@$(MAKE) --no-print-directory types
 
 types: .venv-lint/installed.txt
-	@$(lint) mypy --no-error-summary \
-		$(if $(typed-python),--python-executable $(typed-python))
+	@$(lint) mypy --no-error-summary
+	@$(if $(typed-python),$(lint) mypy --no-error-summary \
+		--cache-dir .mypy_cache/torch --python-executable $(typed-python))
 
 format: .venv-lint/installed.txt  ## format the code, fix what ruff can
 	@$(lint) ruff check --quiet --fix

@@ -6,9 +6,8 @@ from statistics import median
 from typing import Any, NamedTuple, Optional
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from mmlinattn.models import BaseBackbone
 from mmlinattn.parts import build_model
 from mmlinattn.utils.measuring import measure_apart, peak_bytes, seconds_of
 
@@ -59,13 +58,13 @@ def measure_costs(
     }
 
 
-def build(cfg: Mapping[str, Any], device: str) -> BaseBackbone:
+def build(cfg: Mapping[str, Any], device: str) -> nn.Module:
     """Return a backbone in evaluation mode."""
     return build_model(cfg).to(device).eval()
 
 
 @torch.no_grad()
-def seconds(model: BaseBackbone, image: Tensor) -> float:
+def seconds(model: nn.Module, image: Tensor) -> float:
     """Return how long a forward pass takes."""
     return seconds_of(partial(model, image), str(image.device))
 
