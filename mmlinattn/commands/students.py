@@ -157,9 +157,9 @@ def stage_source(plan: Plan, name: str, epochs: int, load_from: Any) -> str:
     return STAGE.format(
         title=f'{name} of {plan.teacher.name} with {" ".join(args.attention)}',
         base=str(find_folder() / SETTINGS.format(name)),
-        teacher=pformat(plain(plan.teacher.backbone)),
+        teacher=pformat(plan.teacher.backbone),
         weights=str(teacher_file(plan.work_dir)),
-        student=pformat(plain(plan.student)),
+        student=pformat(plan.student),
         preprocessor=pformat(plan.teacher.preprocessor),
         size=args.size,
         batch=batch,
@@ -171,15 +171,6 @@ def stage_source(plan: Plan, name: str, epochs: int, load_from: Any) -> str:
         load_from=load_from,
         seed=args.seed,
     )
-
-
-def plain(node: Any) -> Any:
-    """Return a config as Python's own containers."""
-    if isinstance(node, Mapping):
-        return {str(key): plain(value) for key, value in node.items()}
-    if isinstance(node, (list, tuple)):
-        return type(node)(plain(value) for value in node)
-    return node
 
 
 def write_student(
@@ -195,7 +186,7 @@ def write_student(
         weights=teacher.weights,
         license=teacher.license,
         attention=list(plan.args.attention),
-        backbone=plain(plan.student),
+        backbone=plan.student,
         width=teacher.cfg.get('width'),
         model_name=model_name(plan),
         is_whole=is_whole,
@@ -223,7 +214,7 @@ def config_source(plan: Plan, out: Path, is_whole: bool) -> str:
     """Return the source of a config with the student, which starts from its weights:
     all parts of the model, or its backbone."""
     cfg, place = plan.teacher.cfg, str(out.resolve())
-    backbone = dict(plain(plan.student), _delete_=True)
+    backbone = dict(plan.student, _delete_=True)
     start = f'load_from = {place!r}  # the whole model'
     if find_hook(cfg) is not None:
         pretrained = None if is_whole else place

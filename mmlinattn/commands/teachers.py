@@ -1,6 +1,5 @@
 """Finds the teacher of an adaptation: its config, its backbone and its weights."""
 
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -153,10 +152,9 @@ def find_config(name: str, folder: Path) -> tuple[Path, str, Optional[PublicMode
 
 def backbone_of(cfg: Config) -> dict[str, Any]:
     """Return a copy of the backbone's config, without initial weights."""
-    backbone = copy.deepcopy(core_of_config(cfg.get('model')).get('backbone'))
-    plain = backbone.to_dict() if hasattr(backbone, 'to_dict') else dict(backbone)
-    plain.pop('init_cfg', None)
-    return plain
+    backbone = core_of_config(cfg.get('model')).backbone.to_dict()
+    backbone.pop('init_cfg', None)
+    return backbone
 
 
 def weights_of(cfg: Config) -> Optional[str]:
