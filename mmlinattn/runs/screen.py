@@ -22,6 +22,11 @@ BEGIN = re.compile(
 )
 # entries of validations that are no score of the whole data set
 NO_SCORE = re.compile('step|epoch|.*time|memory|.*_(precision|s|m|l)|.*classwise')
+# scores that MMSegmentation and MMPretrain give in percent
+PERCENT = re.compile(
+    '(.*/)?([am]Acc|m(IoU|Dice|Fscore|Precision|Recall))|'
+    '(.*/)?(accuracy|single-label|multi-label)/.*'
+)
 
 
 class Brief:
@@ -49,8 +54,8 @@ class Brief:
 
 
 def draw_curves(runner: Runner, out: Path) -> None:
-    """Draw the loss of each iteration and the scores of each validation, which a
-    resumed run has from its beginning."""
+    """Draw the loss of each iteration and the scores of each validation, from 0 to 1,
+    which a resumed run has from its beginning."""
     figure = Figure((9, 3.5), layout='constrained')
     axes = dict(zip(('train', 'val'), figure.subplots(1, 2)))
     for kind, name in dict(train='iteration', val='validation').items():
@@ -59,7 +64,7 @@ def draw_curves(runner: Runner, out: Path) -> None:
     for name, history in runner.message_hub.log_scalars.items():
         kind, _, label = name.partition('/')
         if name == 'train/loss' or (kind == 'val' and not NO_SCORE.fullmatch(label)):
-            values = history.data[0]
+            values = [as_share(label, x) for x in history.data[0]]
             marker = '.' if kind == 'val' else ''  # a single validation is no line
             places = range(1, len(values) + 1)
             axes[kind].plot(places, values, marker=marker, label=label)
@@ -72,10 +77,16 @@ def best_of(runner: Runner) -> tuple[str, str]:
     runtime_info: dict[str, Any] = runner.message_hub.runtime_info
     for key, path in runtime_info.items():
         if key.startswith('best_ckpt') and path and os.path.isfile(path):
-            score = f'{runtime_info[key.replace("ckpt", "score")]:.4g}, the best'
-            return path, f'{name_of_score(runner)} {score}'.strip()
+            name = key[len('best_ckpt_') :] or name_of_score(runner)
+            score = as_share(name, runtime_info[key.replace('ckpt', 'score')])
+            return path, f'{name} {score:.4g}, the best'.strip()
     last = Path(runner.work_dir, 'last_checkpoint')
     return (last.read_text('utf-8').strip() if last.is_file() else ''), ''
+
+
+def as_share(name: str, score: float) -> float:
+    """Return a score as a part of one."""
+    return score / 100 if PERCENT.fullmatch(name) else score
 
 
 def name_of_score(runner: Runner) -> str:

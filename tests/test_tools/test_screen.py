@@ -70,3 +70,30 @@ def test_summary(tmp_path, monkeypatch, best):
     assert not [x for x in without if x.startswith('predict')]
     untested = [x.split(':')[0] for x in screen.summary(runner, {}, 'a b.py', [])]
     assert untested[-2:] == ['start', 'export']
+
+
+@pytest.mark.parametrize(
+    'name, score, share',
+    [
+        ('mIoU', 45.2, 0.452),
+        ('val/aAcc', 90.0, 0.9),
+        ('accuracy/top1', 54.6, 0.546),
+        ('single-label/f1-score', 50.0, 0.5),
+        ('coco/bbox_mAP', 0.5, 0.5),
+        ('dota/mAP', 0.5, 0.5),
+        ('loss', 45.2, 45.2),
+    ],
+)
+def test_scores_are_parts_of_one(tmp_path, monkeypatch, name, score, share):
+    """In the curves and in the summary, whichever library gives them."""
+    drawn = []
+    monkeypatch.setattr(screen, 'save', lambda figure, out: drawn.append(figure))
+    checkpoint = tmp_path / 'best.pth'
+    checkpoint.touch()
+    best = {f'best_score_{name}': score, f'best_ckpt_{name}': str(checkpoint)}
+    scalars = {f'val/{name}': HistoryBuffer([score], [1])}
+    runner = Namespace(message_hub=Namespace(runtime_info=best, log_scalars=scalars))
+    assert screen.best_of(runner) == (str(checkpoint), f'{name} {share:.4g}, the best')
+    screen.draw_curves(runner, tmp_path / 'curves.png')
+    (line,) = drawn[0].axes[1].lines
+    assert line.get_ydata() == pytest.approx([share])
