@@ -11,8 +11,9 @@ whole          then it learns labels
 
 Of 'attention' and 'features', the accuracy is that with the teacher's head. Two
 controls tell whether this can decide: softmax attention with new projections must reach
-the teacher, and the mean of all values may not. Accuracies at other sizes than trained
-are those of the last arm.
+the teacher, and the mean of all values may not. The teacher learns labels further, too:
+what it gains is no merit of a student. Accuracies at other sizes than trained are those
+of the last arm.
 
 Rates are chosen on a grid at whose edges they are not, by a run with another seed: with
 labels by the loss on a part of the training photographs that is held back, without
@@ -37,7 +38,9 @@ import torch
 from adaptation_models import (
     CROP,
     MEAN,
+    NAMES,
     NEW,
+    SAME,
     STUDENTS,
     TEACHERS,
     WITH_TOKEN,
@@ -64,7 +67,8 @@ RATES = dict(
 )
 MOST_RATES, TUNING_SEED = 6, 100
 SIZES = (64, 96, 128, 160)
-GATE = ('ELFATT', NEW, MEAN)
+ARMS = ('aligned', 'carried', 'scratch')
+GATE = ('ELFATT', NEW, MEAN, SAME)
 
 
 class Study:
@@ -111,16 +115,13 @@ class Study:
 
     def student(self, teacher: str, name: str, seeds: int) -> None:
         """Train a student in all arms."""
-        kind, options = STUDENTS[name]
         model = self.teacher(teacher)
-        cfg = student_config(TEACHERS[teacher], kind, options or None)
-        if name == NEW:  # the teacher's own attention
-            cfg = dict(TEACHERS[teacher], attn_scale=True)
+        cfg = backbone_of(teacher, name)
         rows = self.results['students'].setdefault(f'{teacher}, {name}', {})
         rates = rows.setdefault('rates', {})
         runs = Runs(self, model, cfg, is_new=name == NEW, rates=rates)
         for seed in range(seeds):
-            for arm in ('aligned', 'carried', 'scratch'):
+            for arm in ARMS if name != SAME else ('carried',):
                 row = rows.setdefault(arm, {})
                 if str(seed) not in row:
                     row[str(seed)] = getattr(runs, arm)(seed)
@@ -246,6 +247,17 @@ class Runs:
         return made
 
 
+def backbone_of(teacher: str, student: str) -> dict[str, Any]:
+    """Return the config of a student's backbone."""
+    cfg = TEACHERS[teacher]
+    if student == SAME:
+        return cfg
+    if student == NEW:  # softmax attention that is no part of the teacher
+        return dict(cfg, attn_scale=True)
+    kind, options = STUDENTS[student]
+    return student_config(cfg, kind, options or None)
+
+
 def fits(teacher: str, student: str) -> bool:
     """Return whether a teacher's backbone takes a student's attention."""
     if student == 'linear SOFT++':
@@ -259,7 +271,7 @@ def main(argv: Any = None) -> None:
     )
     parser.add_argument('--imagenette', type=Path, required=True, metavar='DIR')
     parser.add_argument('--teachers', nargs='+', choices=TEACHERS, default=[*TEACHERS])
-    parser.add_argument('--students', nargs='+', choices=STUDENTS, default=[*STUDENTS])
+    parser.add_argument('--students', nargs='+', choices=NAMES, default=[*NAMES])
     parser.add_argument('--gate', action='store_true')
     parser.add_argument('--epochs', type=float, default=TEACHER_EPOCHS)
     parser.add_argument('--seeds', type=int, default=3)

@@ -43,10 +43,9 @@ TEACHERS: dict[str, dict[str, Any]] = {
         type='SOFTPlusPlus', arch=PYRAMID, img_size=CROP, out_type='cls_token'
     ),
 }
-NEW, MEAN = 'new projections', 'mean of values'
+NEW, MEAN, SAME = 'new projections', 'mean of values', 'the teacher'
 # attentions by their name in the results, and their options
 STUDENTS: dict[str, tuple[str, dict[str, Any]]] = {
-    NEW: ('SoftmaxAttention', {}),
     MEAN: ('MeanAttention', {}),
     'ELFATT': ('ELFATT', dict(block_size=36)),
     'Agent': ('AgentAttention', {}),
@@ -55,7 +54,8 @@ STUDENTS: dict[str, tuple[str, dict[str, Any]]] = {
     'ViT^3': ('TTTAttention', dict(rotary=False)),
     'linear SOFT++': ('LinearSOFTPlusPlus', {}),
 }
-WITH_TOKEN = (NEW, MEAN, 'efficient', 'FLatten', 'ViT^3')
+NAMES = (SAME, NEW, *STUDENTS)
+WITH_TOKEN = (SAME, NEW, MEAN, 'efficient', 'FLatten', 'ViT^3')
 Images = tuple[Tensor, Tensor]
 
 
