@@ -2,6 +2,7 @@
 
 import re
 import sys
+from functools import partial
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +13,7 @@ from own_folders import coco, grow, photo
 
 from mmlinattn.commands import new_config
 from mmlinattn.runs import estimate
-from mmlinattn.utils import load_config
+from mmlinattn.utils import load_config, measuring
 
 pytestmark = pytest.mark.openmmlab
 
@@ -39,8 +40,14 @@ def test_seconds(seconds, text):
 @pytest.fixture
 def clock(monkeypatch):
     """A clock that each look moves on by a second."""
-    ticks = count()
-    monkeypatch.setattr(estimate, 'perf_counter', lambda: float(next(ticks)))
+    set_clock(monkeypatch, count())
+
+
+def set_clock(monkeypatch, times):
+    """Lets each look at the clock give the next of some times."""
+    look = partial(next, iter(map(float, times)))
+    monkeypatch.setattr(estimate, 'perf_counter', look)
+    monkeypatch.setattr(measuring, 'time', SimpleNamespace(perf_counter=look))
 
 
 @pytest.mark.parametrize('end, num', [(3.0, 1), (7.0, 3), (1000.0, 5)])
@@ -51,8 +58,8 @@ def test_a_measurement_ends_in_time(clock, end, num):
 
 
 def test_the_first_run_only_prepares(monkeypatch):
-    times = iter([0, 100, 100, 100, 101, 101, 101, 103, 103, 103, 104, 999])
-    monkeypatch.setattr(estimate, 'perf_counter', lambda: float(next(times)))
+    times = [0, 100, 100, 100, 101, 101, 101, 103, 103, 103, 104, 999]
+    set_clock(monkeypatch, times)
     assert estimate.measure(lambda: None, 205.0) == 1
 
 
