@@ -254,9 +254,11 @@ def measure(
             out.parent.mkdir(exist_ok=True)
             runner.save_checkpoint(str(out.parent), out.name, save_optimizer=False)
     scores = runner.message_hub.log_scalars
-    ap, ap50 = (scores[f'val/coco/bbox_{key}'].current() for key in ('mAP', 'mAP_50'))
-    seconds = round(time.process_time() - began)
-    return dict(asdict(training), AP=ap, AP50=ap50, seconds=seconds)
+    row = dict(asdict(training), AP=0.0, AP50=0.0)  # where nothing is predicted
+    for key, name in (('mAP', 'AP'), ('mAP_50', 'AP50')):
+        if (history := scores.get(f'val/coco/bbox_{key}')) is not None:
+            row[name] = history.current()
+    return dict(row, seconds=round(time.process_time() - began))
 
 
 def trainings(args: argparse.Namespace) -> Iterator[Training]:

@@ -10,8 +10,10 @@ import pytest
 import torch
 from loading import ROOT
 from mmengine.model import BaseModel
+from small_configs import draw_shapes
 from torch import nn
 
+from mmlinattn.commands import new_config
 from mmlinattn.functional import softmax_free_attention
 
 pytestmark = pytest.mark.openmmlab
@@ -268,3 +270,68 @@ def test_stages_of_an_adaptation(load):
     loss, right = models.evaluate(teacher, images)
     assert loss > 0 and right * 40 == int(right * 40)
     assert study.fits('DeiT', 'FLatten') and not study.fits('DeiT', 'ELFATT')
+
+
+@pytest.fixture
+def fine_tuning(load, monkeypatch, tmp_path):
+    """The study of starts, with trainings of a few steps, and a config for it."""
+    study = load('fine_tuning')
+    monkeypatch.setattr(study, 'SCALE', (64, 48))
+    monkeypatch.setattr(study, 'ITERATIONS', 3)
+    draw_shapes('coco', tmp_path / 'coco', 14, 2)
+    data = f'--data {tmp_path}/coco --task det --detector retinanet --no-estimate'
+    model = f'--backbone softpp-micro-linear --start none --out {tmp_path}/mine.py'
+    new_config.main(f'{data} {model}'.split())
+    return study, tmp_path / 'mine.py'
+
+
+def test_detectors_start_from_weights_and_keep_frozen_stages(fine_tuning, tmp_path):
+    """And a whole detector of one set starts that of another."""
+    timm = pytest.importorskip('timm')
+    study, config = fine_tuning
+    lite0 = tmp_path / 'lite0.pth'
+    torch.save(timm.create_model('efficientnet_lite0').state_dict(), lite0)
+    weights = study.Weights(lite0, None, tmp_path / 'detectors')
+    training = study.Training('b', study.IMAGENET, 1.0, 1.0, frozen=2, seed=0)
+    file = weights.detector('b')
+    row = study.measure(training, config, weights, file)
+    assert row['start'] == study.IMAGENET and -1 <= row['AP'] <= 1
+    before = list(torch.load(lite0).values())
+    after = torch.load(file)['state_dict']
+    equal = {
+        key: torch.equal(x, before[i])
+        for i, (key, x) in enumerate(after.items())
+        if key.startswith('backbone.') and key.endswith('conv_pw.weight')
+    }
+    assert {key: x for key, x in equal.items() if '.blocks.2.' in key}
+    for key, is_equal in equal.items():
+        assert is_equal == any(f'.blocks.{i}.' in key for i in range(3)), key
+    whole = study.Training('a', 'b', 0.1, 1.0, frozen=0, seed=0)
+    cfg = study.config_of(whole, config, weights)
+    assert cfg.load_from == str(file)
+    assert cfg.optim_wrapper.paramwise_cfg.custom_keys[study.CLASS_LAYER] == dict(
+        lr_mult=10.0
+    )
+    part = study.replace(whole, start='b, backbone')
+    assert set(weights.backbone(part, None)) == {
+        key[len('backbone.') :] for key in after if key.startswith('backbone.')
+    }
+
+
+def test_a_micro_detector_starts_from_a_pretraining(load, fine_tuning, tmp_path):
+    """Norms of maps, which a classifier lacks, are new."""
+    (study, config), pretraining = fine_tuning, load('pretraining')
+    start = pretraining.STARTS['both scales']
+    backbone = pretraining.build(start, is_classifier=True)
+    torch.save(backbone.state_dict(), tmp_path / 'both scales.pth')
+    weights = study.Weights(None, tmp_path, tmp_path / 'detectors')
+    training = study.Training('a', 'micro both scales', 1.0, 1.0, frozen=1, seed=0)
+    file = weights.detector('a')
+    study.measure(training, config, weights, file)
+    first, last = 'stages.0.blocks.0.ffn', 'stages.3.blocks.0.ffn'
+    after = torch.load(file)['state_dict']
+    names = [key for key in backbone.state_dict() if key.startswith((first, last))]
+    assert names
+    for name in names:
+        is_equal = torch.equal(after[f'backbone.{name}'], backbone.state_dict()[name])
+        assert is_equal == name.startswith(first), name
