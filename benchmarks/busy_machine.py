@@ -25,8 +25,11 @@ FIRST, SECOND = 'PVTv2-B1 (mmdet, fused)', 'SOFT++-T, linear'
 SIZE = (1, 3, 800, 1344)
 BUSY = (0, 2)  # processes
 # threads, and how they wait: '' is OpenMP's default
-SETTINGS = {'one thread': (1, ''), 'two threads': (2, '')}
-SETTINGS['two threads, asleep'] = (2, 'PASSIVE')
+SETTINGS = {
+    'one thread': (1, ''),
+    'two threads': (2, ''),
+    'two threads, asleep': (2, 'PASSIVE'),
+}
 
 
 @contextmanager
@@ -67,14 +70,8 @@ def measure(setting, turns, size):
     environment = {k: v for k, v in os.environ.items() if not k.startswith('OMP_')}
     if policy:
         environment['OMP_WAIT_POLICY'] = policy
-    command = [
-        sys.executable,
-        '-W',
-        'ignore',
-        __file__,
-        '--worker',
-        json.dumps(options),
-    ]
+    command = [sys.executable, '-W', 'ignore', __file__]
+    command += ['--worker', json.dumps(options)]
     done = subprocess.run(
         command, env=environment, check=True, capture_output=True, text=True
     )

@@ -83,12 +83,12 @@ def converted(host: Host, cfg: Options) -> dict[str, Any]:
     """Return our config of a library's backbone."""
     without = ('type', 'init_cfg', '_scope_', *host.ignored)
     options = {key: value for key, value in cfg.items() if key not in without}
-    kept = {key: options.pop(key) for key in host.shares if key in options}
-    for key, value in host.defaults.items():
-        given = options.pop(key, value)
-        if given != value:
-            raise ValueError(f'{key}={given!r}: {SCOPE} has {value!r} and no other')
-    return {**host.convert(options), **kept}
+    shared = {key: options.pop(key) for key in host.shares if key in options}
+    for key, default in host.defaults.items():
+        value = options.pop(key, default)
+        if value != default:
+            raise ValueError(f'{key}={value!r}: {SCOPE} has {default!r} and no other')
+    return {**host.convert(options), **shared}
 
 
 def _converted_swin(options: Options, sizes: tuple[Any, Any, Any]) -> dict[str, Any]:

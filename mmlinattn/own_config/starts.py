@@ -154,17 +154,17 @@ class Starts:
         is one of another task, its backbone."""
         is_own = self.task == dict(DATA.values())[data]
         starts = self.whole_models(data) if is_own else self.backbones(data)
-        found = self.suitable(starts)
-        if not found and self.wish.backbone:  # that was named, whatever its license
-            found = [start for start in starts if self.fits(start)]
-        if not found:
+        fitting = self.suitable(starts)
+        if not fitting and self.wish.backbone:  # that was named, whatever its license
+            fitting = [start for start in starts if self.fits(start)]
+        if not fitting:
             chosen = filter(None, (self.wish.method, self.wish.backbone))
             text = ' with '.join(chosen) or f'--task {self.task}'
             raise ValueError(
                 f'--start {data}: no public weights of {data} are for {text}: '
                 f'mmlinattn weights --data {data} lists them'
             )
-        return self.best(found)
+        return self.best(fitting)
 
     def named(self, name: str) -> Start:
         """Return a model by its name, or weights at a path or an address.
@@ -263,18 +263,17 @@ class Starts:
     def backbones(self, data: str) -> list[Start]:
         """Return backbones of public models that learned some data, in configs of the
         task, with the first method that has it."""
-        found = []
+        starts = []
         for model in self.models:
             if model.data != data:
                 continue
             methods = [self.wish.method] if self.wish.method else self.methods()
             for method in methods:
                 if method and (method, model.backbone) in self.bases:
-                    found.append(
-                        Start(method, model.backbone, model.address, False, model)
-                    )
+                    start = Start(method, model.backbone, model.address, False, model)
+                    starts.append(start)
                     break
-        return found
+        return starts
 
     def methods(self) -> Sequence[str]:
         """Return methods of the task, the default first."""
