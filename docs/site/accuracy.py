@@ -31,8 +31,8 @@ MEASURED = FOLDER / 'backbones_cpu.json'
 TABLE = re.compile(r'(<!-- accuracy -->\n).*?(<!-- end of accuracy -->)', re.S)
 OURS, OTHERS = plot.COLORS[1], plot.COLORS[0]
 # Names that stand left of their point or below it, where the right side is taken.
-LEFT = {'MLLA-T', 'SOFT++-T', 'Swin-T-ELFATT'}
-BELOW = {'CSWin-T-ELFATT', 'EfficientViT-B3', 'MAViT-T'}
+LEFT = {'MAViT-T', 'MLLA-T', 'SOFT++-T'}
+BELOW = {'CSWin-T-ELFATT', 'EfficientViT-B3', 'Swin-T-ELFATT'}
 
 
 def read_accuracies():
