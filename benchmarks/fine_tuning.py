@@ -26,7 +26,7 @@ import argparse
 import copy
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -179,11 +179,8 @@ class StartHook(Hook):
 
 def config_of(training: Training, path: Path, weights: Weights) -> Config:
     """Return the config of a training."""
-    cfg = load_config(str(path))
+    cfg, steps = small_config(path, training.length, training.seed)
     model = cfg.model
-    head = dict(in_channels=CHANNELS, feat_channels=CHANNELS)
-    model.bbox_head.update(head)
-    model.neck.out_channels = CHANNELS
     if training.is_micro:
         options = STARTS[training.start.partition(' ')[2] or 'class token'].options
         scales = {key: x for key, x in options.items() if key != 'out_type'}
@@ -192,20 +189,33 @@ def config_of(training: Training, path: Path, weights: Weights) -> Config:
         model.backbone = dict(LITE0)
         model.neck.in_channels = LITE0_WIDTHS
         model.data_preprocessor.update(mean=LITE0_MEAN, std=LITE0_STD)
+    is_random = training.start in (NOTHING, MICRO)
+    set_rate(cfg, training.factor, steps, is_random)
+    if is_whole(training):
+        start_whole(cfg, weights.detector(training.start), training.factor)
+    return cfg
+
+
+def small_config(path: Path, length: float, seed: int) -> tuple[Config, int]:
+    """Return the config of a set, with small images and heads, and the number of its
+    iterations."""
+    cfg = load_config(str(path))
+    head = dict(in_channels=CHANNELS, feat_channels=CHANNELS)
+    cfg.model.bbox_head.update(head)
+    cfg.model.neck.out_channels = CHANNELS
     for loader in (cfg.train_dataloader, cfg.val_dataloader):
         loader.update(num_workers=0, persistent_workers=False)
         keep_first(loader.dataset.pipeline)
     cfg.train_dataloader.batch_size = BATCH
     annotations = Path(cfg.train_dataloader.dataset.ann_file).read_text('utf-8')
     per_epoch = len(json.loads(annotations)['images']) // BATCH
-    epochs = max(round(training.length * ITERATIONS / per_epoch), 1)
+    epochs = max(round(length * ITERATIONS / per_epoch), 1)
     cfg.train_cfg.update(max_epochs=epochs, val_interval=epochs)
-    set_rate(cfg, training, epochs * per_epoch, weights)
     for key in ('visualization', 'pretrained'):
         del cfg.default_hooks[key]
     cfg.default_hooks.checkpoint = None  # it is MMEngine's default
-    cfg.update(log_level='ERROR', randomness=dict(seed=training.seed))
-    return cfg
+    cfg.update(log_level='ERROR', randomness=dict(seed=seed))
+    return cfg, epochs * per_epoch
 
 
 def keep_first(pipeline: list[Any]) -> None:
@@ -216,18 +226,20 @@ def keep_first(pipeline: list[Any]) -> None:
     pipeline[:last] = [dict(type='Remembered', transforms=pipeline[:last])]
 
 
-def set_rate(cfg: Config, training: Training, steps: int, weights: Weights) -> None:
-    """Set rates and warm-up as new-config does for a start."""
-    cfg.optim_wrapper.optimizer.lr = RATE * training.factor
+def set_rate(cfg: Config, factor: float, steps: int, is_random: bool) -> None:
+    """Set rate and warm-up as new-config does for weights, or for random ones."""
+    cfg.optim_wrapper.optimizer.lr = RATE * factor
     usual = min(500, steps // 10 + 1)
-    is_random = training.start in (NOTHING, MICRO)
     longer = max(usual, min(100, steps // 4))
     cfg.param_scheduler[0].end = longer if is_random else usual
-    if is_whole(training):
-        cfg.load_from = str(weights.detector(training.start))
-        paramwise = cfg.optim_wrapper.setdefault('paramwise_cfg', {})
-        keys = paramwise.setdefault('custom_keys', {})
-        keys[CLASS_LAYER] = dict(lr_mult=1 / training.factor)
+
+
+def start_whole(cfg: Config, file: Path, factor: float) -> None:
+    """Start from a whole detector, whose layers of classes keep their rate."""
+    cfg.load_from = str(file)
+    paramwise = cfg.optim_wrapper.setdefault('paramwise_cfg', {})
+    keys = paramwise.setdefault('custom_keys', {})
+    keys[CLASS_LAYER] = dict(lr_mult=1 / factor)
 
 
 def is_whole(training: Training) -> bool:
@@ -243,18 +255,30 @@ def measure(
     """Train a detector, and write it to a file, if there is one; return its AP on the
     photographs for validation."""
     cfg = config_of(training, path, weights)
+    hooks = [StartHook(training, weights)]
+    return dict(asdict(training), **train_detector(cfg, hooks, out))
+
+
+def train_detector(
+    cfg: Config, hooks: Sequence[Hook] = (), out: Optional[Path] = None
+) -> dict[str, float]:
+    """Train a detector, and write it to a file, if there is one; return AP, AP50 and
+    the seconds of a core."""
     began = time.process_time()
     with TemporaryDirectory() as folder, quiet():
         cfg.work_dir = folder
+        # without a name of its own, it would write to the first training's folder
         cfg.experiment_name = f'{began}'
+        cfg.visualizer = dict(type='mmengine.Visualizer', name=cfg.experiment_name)
         runner = Runner.from_cfg(cfg)
-        runner.register_hook(StartHook(training, weights))
+        for hook in hooks:
+            runner.register_hook(hook)
         runner.train()
         if out:
             out.parent.mkdir(exist_ok=True)
             runner.save_checkpoint(str(out.parent), out.name, save_optimizer=False)
     scores = runner.message_hub.log_scalars
-    row = dict(asdict(training), AP=0.0, AP50=0.0)  # where nothing is predicted
+    row = dict(AP=0.0, AP50=0.0)  # where nothing is predicted
     for key, name in (('mAP', 'AP'), ('mAP_50', 'AP50')):
         if (history := scores.get(f'val/coco/bbox_{key}')) is not None:
             row[name] = history.current()

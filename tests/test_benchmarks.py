@@ -309,6 +309,7 @@ def test_detectors_start_from_weights_and_keep_frozen_stages(fine_tuning, tmp_pa
     whole = study.Training('a', 'b', 0.1, 1.0, frozen=0, seed=0)
     cfg = study.config_of(whole, config, weights)
     assert cfg.load_from == str(file)
+    assert study.measure(whole, config, weights)['factor'] == 0.1
     assert cfg.optim_wrapper.paramwise_cfg.custom_keys[study.CLASS_LAYER] == dict(
         lr_mult=10.0
     )
