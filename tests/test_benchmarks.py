@@ -5,6 +5,7 @@ import subprocess
 import sys
 from functools import partial
 from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -336,3 +337,30 @@ def test_a_micro_detector_starts_from_a_pretraining(load, fine_tuning, tmp_path)
     for name in names:
         is_equal = torch.equal(after[f'backbone.{name}'], backbone.state_dict()[name])
         assert is_equal == name.startswith(first), name
+
+
+@pytest.mark.full
+def test_students_of_a_detector(load, fine_tuning, monkeypatch, tmp_path):
+    """Arms start from what they say, and results are kept."""
+    study, config = load('adapted_detectors'), fine_tuning[1]
+    monkeypatch.setattr(study, 'ITERATIONS', 10)
+    monkeypatch.setattr(study, 'FACTORS', dict.fromkeys(study.FACTORS, (1.0,)))
+    monkeypatch.setattr(study, 'RATES', dict.fromkeys(study.RATES, (0.002,)))
+    monkeypatch.setattr(study, 'MOST_RATES', 1)
+    out = tmp_path / 'out.json'
+    study.main(f'--config {config} --students ELFATT --seeds 1 --out {out}'.split())
+    results = json.loads(out.read_text())
+    assert 0 <= results['teacher']['AP'] <= 1
+    row = results['students']['ELFATT']
+    assert {'rates', *study.ARMS} == set(row)
+    assert set(row['rates']) == {*study.FACTORS, *study.RATES}
+    student = study.Student(
+        study.Study(SimpleNamespace(config=config, out=out)), 'ELFATT', {}
+    )
+    start = student.start(seed=0)
+    weights, error = student.align(start, 'attention', 0.002, seed=0)
+    assert error < student.align(start, 'attention', 0.0, seed=0)[1]
+    changed = {key for key in start if not start[key].equal(weights[key])}
+    assert changed and all('.attn.' in key for key in changed)
+    same = study.Student(student.study, study.SAME, {}).start(seed=0)
+    assert all(same[key].equal(x) for key, x in student.study.teacher_weights().items())
