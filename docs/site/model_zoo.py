@@ -57,10 +57,9 @@ license of each file.
 
 ## All models
 
-**Only softpp-micro-linear was trained here**, on Imagenette; as a
-start for photos of blood cells it gives a box AP of 0.356, and none gives 0.406: [a
-small model](../configs/soft/README.md#a-small-model). AP (of boxes / of masks), mIoU
-and top-1 accuracy of all others are those of the linked papers. [Weights](weights.md)
+**Only softpp-micro-linear was trained here**, on Imagenette: [a small
+model](../configs/soft/README.md#a-small-model). AP (of boxes / of masks), mIoU and
+top-1 accuracy of all others are those of the linked papers. [Weights](weights.md)
 are public ones of the whole model, or of the backbone that it starts from. Parameters
 and FLOPs are counted on our models. A FLOP is a multiply-accumulate; those of SOFT's
 inverse, which depend on how it is computed, are left out of detectors and segmentors.
