@@ -19,7 +19,6 @@ https://github.com/Shenggan/BCCD_Dataset (BCCD).
 """
 
 import argparse
-import json
 import math
 import time
 from pathlib import Path
@@ -30,7 +29,7 @@ import common  # noqa: F401
 import numpy as np
 import torch
 from PIL import Image
-from studies import tune, write_results
+from studies import Study, study_parser, tune
 from torch import Tensor, nn
 from torch.nn.functional import (
     adaptive_avg_pool2d,
@@ -368,25 +367,16 @@ def measure_maps(backbone: nn.Module, photos: Cells) -> dict[str, list[float]]:
     return dict(rank=ranks, cosine=cosines)
 
 
-class Study:
-    """Trainings, and the file of their results."""
+class PretrainingStudy(Study):
+    """Pretrainings, and trainings of models of places."""
 
     def __init__(self, args: argparse.Namespace) -> None:
-        self.out: Path = args.out
-        self.weights_folder = args.out.with_suffix('.weights')
-        self.results: dict[str, Any] = dict(pretraining={}, places={})
-        if self.out.exists():
-            self.results = json.loads(self.out.read_text('utf-8'))
-        self.results['torch'] = torch.__version__
+        super().__init__(args.out, dict(pretraining={}, places={}))
         self.imagenette: Path = args.imagenette
         self.squares: Any = None
         self.train, self.test = (
             read_cells(args.cells, part) for part in ('trainval', 'test')
         )
-
-    def save(self) -> None:
-        """Write the file, whole or not at all."""
-        write_results(self.out, self.results)
 
     def weights_of(self, name: str) -> dict[str, Tensor]:
         """Return weights of a backbone after its pretraining, which is done if it was
@@ -455,18 +445,13 @@ class Study:
 
 
 def main(argv: Any = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = study_parser(__doc__)
     parser.add_argument('--imagenette', type=Path, required=True, metavar='DIR')
     parser.add_argument('--cells', type=Path, required=True, metavar='DIR')
     parser.add_argument('--starts', nargs='+', choices=STARTS, default=[*STARTS])
-    parser.add_argument('--seeds', type=int, default=3)
-    parser.add_argument('--threads', type=int, default=1)
-    parser.add_argument('--out', type=Path, required=True)
     args = parser.parse_args(argv)
     torch.set_num_threads(args.threads)
-    study = Study(args)
+    study = PretrainingStudy(args)
     for name in args.starts:
         study.weights_of(name)
         study.describe_maps(name)

@@ -1,9 +1,64 @@
-"""What studies of several trainings share: files that are whole, and tuned rates."""
+"""What studies of several trainings share: options, files that are whole, and tuned
+rates."""
 
+import argparse
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
+
+
+def study_parser(description: Optional[str]) -> argparse.ArgumentParser:
+    """Return a parser with the options of all studies."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument('--seeds', type=int, default=3)
+    parser.add_argument('--threads', type=int, default=1)
+    parser.add_argument('--out', type=Path, required=True)
+    return parser
+
+
+class Study:
+    """Trainings, and the file of their results.
+
+    Args:
+        out: The file; what it has is not measured again.
+        empty: The results at first.
+    """
+
+    def __init__(self, out: Path, empty: dict[str, Any]) -> None:
+        import torch  # other users of this module start without it
+
+        self.out, self.results = out, empty
+        if out.exists():
+            self.results = json.loads(out.read_text('utf-8'))
+        self.results['torch'] = torch.__version__
+
+    @property
+    def weights_folder(self) -> Path:
+        """The folder of weights."""
+        return self.out.with_suffix('.weights')
+
+    def save(self) -> None:
+        """Write the file, whole or not at all."""
+        write_results(self.out, self.results)
+
+    def complete(
+        self,
+        title: str,
+        rows: dict[str, dict[str, Any]],
+        arms: Mapping[str, Callable[[int], Any]],
+        num_seeds: int,
+    ) -> None:
+        """Add the results by arm and seed that rows lack."""
+        for seed in range(num_seeds):
+            for arm, result_of in arms.items():
+                row = rows.setdefault(arm, {})
+                if str(seed) not in row:
+                    row[str(seed)] = result_of(seed)
+                    self.save()
+                    print(title, arm, seed, row[str(seed)], flush=True)
 
 
 def write_results(path: Path, results: dict[str, Any]) -> None:
