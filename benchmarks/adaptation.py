@@ -28,7 +28,6 @@ controls and one student of one teacher.
 """
 
 import argparse
-import json
 import time
 from pathlib import Path
 from typing import Any, Callable
@@ -41,19 +40,17 @@ from adaptation_models import (
     NAMES,
     NEW,
     SAME,
-    STUDENTS,
     TEACHERS,
     WITH_TOKEN,
     Adaptation,
     Classifier,
     Photographs,
+    backbone_of,
     evaluate,
     learn_labels,
 )
-from studies import tune, write_results
+from studies import Study, study_parser, tune
 from torch import nn
-
-from mmlinattn.adaptation import student_config
 
 TEACHER_EPOCHS, TEACHER_RATE = 10, 0.001
 # photographs of the stages, and of each arm in all: a tenth of the teacher's
@@ -71,26 +68,18 @@ ARMS = ('aligned', 'carried', 'scratch')
 GATE = ('ELFATT', NEW, MEAN, SAME)
 
 
-class Study:
-    """Trainings, and the file of their results."""
+class AdaptationStudy(Study):
+    """Teachers, and the trainings of their students."""
 
     def __init__(self, args: argparse.Namespace) -> None:
-        self.out: Path = args.out
-        self.results: dict[str, Any] = dict(teachers={}, students={})
-        if self.out.exists():
-            self.results = json.loads(self.out.read_text('utf-8'))
-        self.results['torch'] = torch.__version__
+        super().__init__(args.out, dict(teachers={}, students={}))
         self.photographs = Photographs.read(args.imagenette)
         self.epochs = args.epochs
         self.budget = args.epochs / 10
 
-    def save(self) -> None:
-        """Write the file, whole or not at all."""
-        write_results(self.out, self.results)
-
     def teacher(self, name: str) -> Classifier:
         """Return a teacher, which is trained if it was not."""
-        path = self.out.with_suffix('.weights') / f'{name}.pth'
+        path = self.weights_folder / f'{name}.pth'
         torch.manual_seed(0)
         model = Classifier(TEACHERS[name])
         if path.exists():
@@ -115,18 +104,9 @@ class Study:
 
     def student(self, teacher: str, name: str, seeds: int) -> None:
         """Train a student in all arms."""
-        model = self.teacher(teacher)
-        cfg = backbone_of(teacher, name)
         rows = self.results['students'].setdefault(f'{teacher}, {name}', {})
-        rates = rows.setdefault('rates', {})
-        runs = Runs(self, model, cfg, is_new=name == NEW, rates=rates)
-        for seed in range(seeds):
-            for arm in ARMS if name != SAME else ('carried',):
-                row = rows.setdefault(arm, {})
-                if str(seed) not in row:
-                    row[str(seed)] = getattr(runs, arm)(seed)
-                    self.save()
-                    print(teacher, name, arm, seed, row[str(seed)], flush=True)
+        runs = Runs(self, self.teacher(teacher), name, rows.setdefault('rates', {}))
+        self.complete(f'{teacher}, {name}', rows, runs.arms(), seeds)
 
 
 class Runs:
@@ -135,27 +115,31 @@ class Runs:
     Args:
         study: What it is for.
         teacher: Trained.
-        cfg: Config of the student's backbone.
-        is_new: Whether no weights of attentions are carried.
+        name: Of the student.
         rates: Losses or errors by stage and rate, which it completes.
     """
 
     def __init__(
         self,
-        study: Study,
+        study: AdaptationStudy,
         teacher: Classifier,
-        cfg: dict[str, Any],
-        is_new: bool,
+        name: str,
         rates: dict[str, dict[str, float]],
     ) -> None:
-        self.study, self.teacher, self.cfg = study, teacher, cfg
-        self.is_new, self.rates = is_new, rates
+        self.study, self.teacher, self.name = study, teacher, name
+        self.cfg, self.rates = backbone_of(teacher.cfg, name), rates
+
+    def arms(self) -> dict[str, Callable[[int], Any]]:
+        """Return the arms by name; the teacher itself only learns further."""
+        if self.name == SAME:
+            return dict(carried=self.carried)
+        return {arm: getattr(self, arm) for arm in ARMS}
 
     def start(self, seed: int, carried: bool = True) -> Adaptation:
         """Return a student at its start."""
-        made = Adaptation(self.teacher, self.cfg, seed)
+        made = Adaptation(self.teacher, self.name, self.cfg, seed)
         if carried:
-            made.carry(self.is_new)
+            made.carry()
         else:
             made.student.head.reset_parameters()
         return made
@@ -247,17 +231,6 @@ class Runs:
         return made
 
 
-def backbone_of(teacher: str, student: str) -> dict[str, Any]:
-    """Return the config of a student's backbone."""
-    cfg = TEACHERS[teacher]
-    if student == SAME:
-        return cfg
-    if student == NEW:  # softmax attention that is no part of the teacher
-        return dict(cfg, attn_scale=True)
-    kind, options = STUDENTS[student]
-    return student_config(cfg, kind, options or None)
-
-
 def fits(teacher: str, student: str) -> bool:
     """Return whether a teacher's backbone takes a student's attention."""
     if student == 'linear SOFT++':
@@ -266,20 +239,15 @@ def fits(teacher: str, student: str) -> bool:
 
 
 def main(argv: Any = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = study_parser(__doc__)
     parser.add_argument('--imagenette', type=Path, required=True, metavar='DIR')
     parser.add_argument('--teachers', nargs='+', choices=TEACHERS, default=[*TEACHERS])
     parser.add_argument('--students', nargs='+', choices=NAMES, default=[*NAMES])
     parser.add_argument('--gate', action='store_true')
     parser.add_argument('--epochs', type=float, default=TEACHER_EPOCHS)
-    parser.add_argument('--seeds', type=int, default=3)
-    parser.add_argument('--threads', type=int, default=1)
-    parser.add_argument('--out', type=Path, required=True)
     args = parser.parse_args(argv)
     torch.set_num_threads(args.threads)
-    study = Study(args)
+    study = AdaptationStudy(args)
     teachers = args.teachers[:1] if args.gate else args.teachers
     students = GATE if args.gate else args.students
     for teacher in teachers:

@@ -10,13 +10,8 @@ from pretraining import CROP, SQUARE, normalized, random_crops, read_squares, se
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, interpolate
 
-from mmlinattn.adaptation import (
-    aligned_pairs,
-    attention_errors,
-    carry_weights,
-    feature_errors,
-    prepare_alignment,
-)
+from mmlinattn.adaptation import carry_weights, student_config
+from mmlinattn.engine.alignment import Alignment, AttentionAlignment, FeatureAlignment
 from mmlinattn.models.attentions.base import ProjectedAttention
 from mmlinattn.parts import build_model, register
 from mmlinattn.utils.log import quiet
@@ -56,6 +51,7 @@ STUDENTS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 NAMES = (SAME, NEW, *STUDENTS)
 WITH_TOKEN = (SAME, NEW, MEAN, 'efficient', 'FLatten', 'ViT^3')
+ALIGNMENTS = dict(attention=AttentionAlignment, features=FeatureAlignment)
 Images = tuple[Tensor, Tensor]
 
 
@@ -168,66 +164,81 @@ def learn_labels(
     train(model.train().parameters(), loss_of, images, epochs, rate, seed, decay)
 
 
-class Adaptation:
-    """A student of a teacher, with the teacher's head."""
+def backbone_of(teacher: dict[str, Any], student: str) -> dict[str, Any]:
+    """Return the config of a student's backbone, by the teacher's and its name."""
+    if student == SAME:
+        return teacher
+    if student == NEW:  # softmax attention that is no part of the teacher
+        return dict(teacher, attn_scale=True)
+    kind, options = STUDENTS[student]
+    return student_config(teacher, kind, options or None)
 
-    def __init__(self, teacher: Classifier, cfg: dict[str, Any], seed: int) -> None:
+
+def carry(teacher: Any, student: Any, name: str) -> None:
+    """Give a student's backbone the teacher's weights; one with new projections keeps
+    its own attentions."""
+    if name == SAME:
+        student.load_state_dict(teacher.state_dict())
+        return
+    own = {key: x.clone() for key, x in student.state_dict().items() if '.attn.' in key}
+    carry_weights(teacher, student)
+    if name == NEW:
+        student.load_state_dict(own, strict=False)
+
+
+def alignment(stage: str, teacher: Any, student: Any, *cfgs: dict) -> Alignment:
+    """Return the model of a stage without labels, with copies of two backbones, by
+    their configs."""
+    model = ALIGNMENTS[stage](*cfgs)
+    model.teacher.load_state_dict(teacher.state_dict())
+    model.backbone.load_state_dict(student.state_dict())
+    return model
+
+
+class Adaptation:
+    """A student of a teacher, with the teacher's head.
+
+    Args:
+        teacher: Trained.
+        name: Of the student.
+        cfg: Config of its backbone.
+        seed: Of its random weights.
+    """
+
+    def __init__(
+        self, teacher: Classifier, name: str, cfg: dict[str, Any], seed: int
+    ) -> None:
         torch.manual_seed(seed)
-        self.teacher, self.cfg = teacher, cfg
+        self.teacher, self.name, self.cfg = teacher, name, cfg
         self.student = Classifier(cfg)
         self.student.head.load_state_dict(teacher.head.state_dict())
 
-    def carry(self, is_new: bool) -> None:
-        """Take the teacher's weights; with ``is_new``, attentions keep their own."""
-        theirs, ours = self.teacher.backbone, self.student.backbone
-        fresh = {
-            key: x.clone() for key, x in ours.state_dict().items() if '.attn.' in key
-        }
-        carry_weights(theirs, ours)
-        if is_new:
-            ours.load_state_dict(fresh, strict=False)
+    def carry(self) -> None:
+        """Take the teacher's weights."""
+        carry(self.teacher.backbone, self.student.backbone, self.name)
 
     def align(
         self, stage: str, images: Images, rate: float, seed: int, epochs: float
     ) -> None:
         """Run one of the stages without labels."""
-        teacher, student = self.pair()
-        pairs = aligned_pairs(teacher, student)
-        if stage == 'attention':
-            student.requires_grad_(False)
-            for pair in pairs:
-                pair.student.requires_grad_(True)
-        student.train()
+        model = self.alignment(stage).train()
 
         def loss_of(x: Tensor, labels: Tensor) -> Tensor:
-            if stage == 'attention':
-                return sum(attention_errors(teacher, pairs, x).values())  # type: ignore
-            return sum(feature_errors(teacher, student, x).values())  # type: ignore
+            return sum(model.errors(x).values())  # type: ignore
 
-        train(student.parameters(), loss_of, images, epochs, rate, seed)
-        self.student.backbone.load_state_dict(student.state_dict())
+        train(model.backbone.parameters(), loss_of, images, epochs, rate, seed)
+        self.student.backbone.load_state_dict(model.backbone.state_dict())
 
-    def pair(self) -> tuple[Any, Any]:
-        """Return copies of both backbones, ready for the alignment."""
-        teacher, student = build_model(self.teacher.cfg), build_model(self.cfg)
-        teacher.load_state_dict(self.teacher.backbone.state_dict())
-        student.load_state_dict(self.student.backbone.state_dict())
-        prepare_alignment(teacher, student)
-        return teacher, student
+    def alignment(self, stage: str) -> Alignment:
+        """Return the model of a stage."""
+        backbones = self.teacher.backbone, self.student.backbone
+        return alignment(stage, *backbones, self.teacher.cfg, self.cfg)
 
     @torch.no_grad()
     def error(self, stage: str, images: Images) -> float:
         """Return the sum of errors on photographs."""
-        teacher, student = self.pair()
-        student.eval()
-        total = 0.0
+        model, total = self.alignment(stage).eval(), 0.0
         for pixels in images[0].split(64):
-            x = middles(pixels)
-            found = (
-                attention_errors(teacher, aligned_pairs(teacher, student), x)
-                if stage == 'attention'
-                else feature_errors(teacher, student, x)
-            )
-            total += float(sum(found.values())) * len(pixels)
+            total += float(sum(model.errors(middles(pixels)).values())) * len(pixels)
         total /= len(images[0])
         return total if math.isfinite(total) else 1e9

@@ -19,40 +19,41 @@ AP, or without labels by the error on these photographs.
 The config is one of ``mmlinattn new-config``: see fine_tuning.py.
 """
 
-import argparse
-import json
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 import common  # noqa: F401
 import torch
 from adaptation import ARMS, STAGES
-from adaptation_models import MEAN, NEW, SAME, STUDENTS, TEACHERS
+from adaptation_models import (
+    MEAN,
+    NEW,
+    SAME,
+    TEACHERS,
+    Alignment,
+    alignment,
+    backbone_of,
+    carry,
+)
 from fine_tuning import (
     BATCH,
     ITERATIONS,
-    set_rate,
+    PREFIX,
+    set_schedule,
     small_config,
     start_whole,
     train_detector,
 )
 from mmengine.config import Config
 from mmengine.registry import DATASETS, MODELS, DefaultScope
-from pretraining import set_rate as set_rate_of
-from studies import tune, write_results
+from pretraining import set_rate
+from studies import Study, study_parser, tune
 from torch import Tensor, nn
 
-from mmlinattn.adaptation import (
-    aligned_pairs,
-    attention_errors,
-    carry_weights,
-    feature_errors,
-    prepare_alignment,
-    student_config,
-)
 from mmlinattn.parts import build_model
 from mmlinattn.utils.log import quiet
+from mmlinattn.utils.names import inside
 
 TEACHER_LENGTH = 4.0  # over that of an arm
 TEACHER_FACTOR = 4.0
@@ -62,17 +63,6 @@ MOST_RATES, TUNING_SEED = 5, 100
 NAMES = (SAME, NEW, MEAN, 'ELFATT', 'Agent', 'efficient', 'FLatten', 'ViT^3')
 BACKBONE = dict(TEACHERS['Swin'], out_type='featmap', out_indices=(0, 1, 2, 3))
 BACKBONE['type'] = 'mmlinattn.SwinTransformer'  # in configs of MMDetection
-PREFIX = 'backbone.'
-
-
-def backbone_of(student: str) -> dict[str, Any]:
-    """Return the config of a student's backbone."""
-    if student == SAME:
-        return BACKBONE
-    if student == NEW:  # softmax attention that is no part of the teacher
-        return dict(BACKBONE, attn_scale=True)
-    kind, options = STUDENTS[student]
-    return student_config(BACKBONE, kind, options or None)
 
 
 class Student:
@@ -84,12 +74,23 @@ class Student:
         rates: AP or errors by stage and rate, which it completes.
     """
 
-    def __init__(self, study: 'Study', name: str, rates: dict[str, Any]) -> None:
+    def __init__(
+        self, study: 'DetectorStudy', name: str, rates: dict[str, Any]
+    ) -> None:
         self.study, self.name, self.rates = study, name, rates
+        self.cfg = backbone_of(BACKBONE, name)
+        # after stages, by stage and seed: rates of later ones start from them
+        self.backbones: dict[tuple[str, int], Any] = {}
+
+    def arms(self) -> dict[str, Callable[[int], Any]]:
+        """Return the arms by name; the teacher itself only learns further."""
+        if self.name == SAME:
+            return dict(carried=self.carried)
+        return {arm: getattr(self, arm) for arm in ARMS}
 
     def config(self, length: float, seed: int) -> tuple[Config, int]:
         """Return the config of a training, and the number of its iterations."""
-        return self.study.config(backbone_of(self.name), length, seed)
+        return self.study.config(self.cfg, length, seed)
 
     def scratch(self, seed: int) -> dict[str, float]:
         """From random weights."""
@@ -99,7 +100,7 @@ class Student:
     def from_random(self, seed: int, factor: float) -> dict[str, float]:
         """Train from random weights."""
         cfg, steps = self.config(1.0, seed)
-        set_rate(cfg, factor, steps, is_random=True)
+        set_schedule(cfg, factor, steps, is_random=True)
         return train_detector(cfg)
 
     def carried(self, seed: int) -> dict[str, float]:
@@ -115,82 +116,68 @@ class Student:
     def from_teacher(self, seed: int, factor: float, aligned: bool) -> dict[str, float]:
         """Train from the teacher's weights, after the stages without labels or without
         these."""
-        file = self.study.out.with_suffix('.weights') / f'{self.name}.pth'
-        weights = self.start(seed)
-        if aligned:
-            for stage in RATES:
-                rate = self.rate(stage)
-                weights, _ = self.align(weights, stage, rate, seed)
+        file = self.study.weights_folder / f'{self.name}.pth'
+        backbone = self.adapted('features', seed) if aligned else self.start(seed)
         known = torch.load(self.study.teacher())
         state = {
             key: x
             for key, x in known['state_dict'].items()
             if not key.startswith(PREFIX)
         }
-        state.update((PREFIX + key, x) for key, x in weights.items())
+        state.update((PREFIX + key, x) for key, x in backbone.state_dict().items())
         torch.save(dict(known, state_dict=state), file)
         cfg, steps = self.config(STAGES['labels'] if aligned else 1.0, seed)
-        set_rate(cfg, factor, steps, is_random=False)
+        set_schedule(cfg, factor, steps, is_random=False)
         start_whole(cfg, file, 1.0)
         return train_detector(cfg)
 
-    def start(self, seed: int) -> dict[str, Tensor]:
-        """Return the backbone's weights at the start."""
-        teacher = self.study.backbone(BACKBONE, self.study.teacher_weights())
+    def start(self, seed: int) -> Any:
+        """Return the backbone at the start."""
         torch.manual_seed(seed)
-        student = self.study.backbone(backbone_of(self.name))
-        if self.name == SAME:
-            return teacher.state_dict()
-        fresh = student.state_dict()
-        fresh = {key: x.clone() for key, x in fresh.items() if '.attn.' in key}
-        carry_weights(teacher, student)
-        if self.name == NEW:
-            student.load_state_dict(fresh, strict=False)
-        return student.state_dict()
+        student = self.study.backbone(self.cfg)
+        carry(self.study.teacher_backbone(), student, self.name)
+        return student
 
-    def align(
-        self, weights: dict[str, Tensor], stage: str, rate: float, seed: int
-    ) -> tuple[dict[str, Tensor], float]:
-        """Return the backbone's weights after a stage without labels, and the error
-        that it leaves."""
-        teacher = self.study.backbone(BACKBONE, self.study.teacher_weights())
-        student = self.study.backbone(backbone_of(self.name), weights)
-        prepare_alignment(teacher, student)
-        pairs = aligned_pairs(teacher, student)
-        if stage == 'attention':
-            student.requires_grad_(False)
-            for pair in pairs:
-                pair.student.requires_grad_(True)
+    def adapted(self, stage: str, seed: int) -> Any:
+        """Return the backbone after a stage without labels, at its best rate."""
+        if (stage, seed) not in self.backbones:
+            model = self.align(stage, self.rate(stage), seed)
+            self.backbones[stage, seed] = model.backbone
+        return self.backbones[stage, seed]
 
-        def error(images: Tensor) -> Tensor:
-            if stage == 'attention':
-                return sum(attention_errors(teacher, pairs, images).values())  # type: ignore
-            return sum(feature_errors(teacher, student, images).values())  # type: ignore
+    def before(self, stage: str, seed: int) -> Any:
+        """Return the backbone before a stage without labels."""
+        earlier = [*RATES][: [*RATES].index(stage)]
+        return self.adapted(earlier[-1], seed) if earlier else self.start(seed)
 
-        learning = [x for x in student.parameters() if x.requires_grad]
+    def align(self, stage: str, rate: float, seed: int) -> Alignment:
+        """Run a stage without labels."""
+        backbones = self.study.teacher_backbone(), self.before(stage, seed)
+        model = alignment(stage, *backbones, BACKBONE, self.cfg).train()
+        learning = [x for x in model.backbone.parameters() if x.requires_grad]
         optimizer = torch.optim.AdamW(learning, rate, weight_decay=0.0, foreach=True)
         steps = round(STAGES[stage] * ITERATIONS)
-        student.train()
         for step, images in enumerate(self.study.batches('train', steps, seed)):
-            set_rate_of(optimizer, rate, step / steps)
+            set_rate(optimizer, rate, step / steps)
             optimizer.zero_grad()
-            error(images).backward()
+            sum(model.errors(images).values()).backward()  # type: ignore
             nn.utils.clip_grad_norm_(learning, 1.0)
             optimizer.step()
-        student.eval()
-        with torch.no_grad():
-            errors = [float(error(x)) for x in self.study.batches('val', 10, 0)]
-        return student.state_dict(), sum(errors) / len(errors)
+        return model
+
+    @torch.no_grad()
+    def error(self, model: Alignment) -> float:
+        """Return the mean error on photographs for validation."""
+        model.eval()
+        batches = self.study.batches('val', 10, 0)
+        errors = [float(sum(model.errors(images).values())) for images in batches]
+        return sum(errors) / len(errors)
 
     def rate(self, stage: str) -> float:
         """Return the best rate of a stage without labels."""
 
         def error_at(rate: float) -> float:
-            weights = self.start(TUNING_SEED)
-            if stage == 'features':
-                before = self.rate('attention')
-                weights, _ = self.align(weights, 'attention', before, TUNING_SEED)
-            error = round(self.align(weights, stage, rate, TUNING_SEED)[1], 4)
+            error = round(self.error(self.align(stage, rate, TUNING_SEED)), 4)
             print(' ', self.name, stage, rate, error, flush=True)
             return error
 
@@ -209,20 +196,14 @@ class Student:
         return tune(lost, lost_at, self.study.save, FACTORS[stage], MOST_RATES, 4)
 
 
-class Study:
-    """Trainings, and the file of their results."""
+class DetectorStudy(Study):
+    """A teacher, and the trainings of its students."""
 
-    def __init__(self, args: argparse.Namespace) -> None:
-        self.path, self.out = args.config, args.out
-        self.results: dict[str, Any] = dict(teacher={}, students={})
-        if self.out.exists():
-            self.results = json.loads(self.out.read_text('utf-8'))
-        self.results['torch'] = torch.__version__
+    def __init__(self, path: Path, out: Path) -> None:
+        super().__init__(out, dict(teacher={}, students={}))
+        self.path = path
+        self.widths = list(self.backbone(BACKBONE).feature_channels)
         self.photographs: dict[str, list[Tensor]] = {}
-
-    def save(self) -> None:
-        """Write the file, whole or not at all."""
-        write_results(self.out, self.results)
 
     def config(
         self, backbone: dict[str, Any], length: float, seed: int
@@ -230,39 +211,33 @@ class Study:
         """Return the config of a detector, and the number of its iterations."""
         cfg, steps = small_config(self.path, length, seed)
         cfg.model.backbone = dict(backbone)
-        cfg.model.neck.in_channels = self.widths()
+        cfg.model.neck.in_channels = self.widths
         return cfg, steps
 
-    def widths(self) -> list[int]:
-        """Return the channels of the backbone's maps."""
-        return list(self.backbone(BACKBONE).feature_channels)
-
-    def backbone(self, cfg: dict[str, Any], weights: Any = None) -> Any:
-        """Return a backbone, with weights if there are any."""
+    def backbone(self, cfg: dict[str, Any]) -> Any:
+        """Return a backbone with random weights."""
         model = build_model(cfg)
         with quiet():
             model.init_weights()
-        if weights is not None:
-            model.load_state_dict(weights)
+        return model
+
+    def teacher_backbone(self) -> Any:
+        """Return the teacher's backbone."""
+        model = build_model(BACKBONE)
+        state = torch.load(self.teacher())['state_dict']
+        model.load_state_dict(inside(state, PREFIX))
         return model
 
     def teacher(self) -> Path:
         """Return the file of the teacher, which is trained if it was not."""
-        file = self.out.with_suffix('.weights') / 'teacher.pth'
+        file = self.weights_folder / 'teacher.pth'
         if not file.exists():
             cfg, steps = self.config(BACKBONE, TEACHER_LENGTH, 0)
-            set_rate(cfg, TEACHER_FACTOR, steps, is_random=True)
+            set_schedule(cfg, TEACHER_FACTOR, steps, is_random=True)
             self.results['teacher'] = train_detector(cfg, out=file)
             self.save()
             print('teacher', self.results['teacher'], flush=True)
         return file
-
-    def teacher_weights(self) -> dict[str, Tensor]:
-        """Return the weights of the teacher's backbone."""
-        state = torch.load(self.teacher())['state_dict']
-        return {
-            key[len(PREFIX) :]: x for key, x in state.items() if key.startswith(PREFIX)
-        }
 
     def batches(self, part: str, num: int, seed: int) -> list[Tensor]:
         """Return batches (B, 3, H, W) of the photographs of a part, as models take
@@ -293,29 +268,18 @@ class Study:
     def run(self, name: str, seeds: int) -> None:
         """Train a student in all arms."""
         self.teacher()
-        row = self.results['students'].setdefault(name, {})
-        student = Student(self, name, row.setdefault('rates', {}))
-        for seed in range(seeds):
-            for arm in ARMS if name != SAME else ('carried',):
-                results = row.setdefault(arm, {})
-                if str(seed) not in results:
-                    results[str(seed)] = getattr(student, arm)(seed)
-                    self.save()
-                    print(name, arm, seed, results[str(seed)], flush=True)
+        rows = self.results['students'].setdefault(name, {})
+        student = Student(self, name, rows.setdefault('rates', {}))
+        self.complete(name, rows, student.arms(), seeds)
 
 
 def main(argv: Any = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = study_parser(__doc__)
     parser.add_argument('--config', type=Path, required=True)
     parser.add_argument('--students', nargs='+', choices=NAMES, default=[*NAMES])
-    parser.add_argument('--seeds', type=int, default=3)
-    parser.add_argument('--threads', type=int, default=1)
-    parser.add_argument('--out', type=Path, required=True)
     args = parser.parse_args(argv)
     torch.set_num_threads(args.threads)
-    study = Study(args)
+    study = DetectorStudy(args.config, args.out)
     for name in args.students:
         study.run(name, args.seeds)
 

@@ -43,16 +43,17 @@ from mmengine.hooks import Hook
 from mmengine.registry import TRANSFORMS
 from mmengine.runner import Runner
 from pretraining import STARTS, start_of
-from studies import write_results
+from studies import Study
 from torch import Tensor, nn
 
 import mmlinattn.models  # noqa: F401
 from mmlinattn.utils import load_config
 from mmlinattn.utils.log import quiet
+from mmlinattn.utils.names import inside
 
 SCALE, BATCH, CHANNELS, ITERATIONS = (320, 240), 4, 64, 200
 RATE = 0.001 * (BATCH / 16) ** 0.5
-CLASS_LAYER = 'bbox_head.retina_cls'
+CLASS_LAYER, PREFIX = 'bbox_head.retina_cls', 'backbone.'
 NOTHING, IMAGENET, MICRO = 'nothing', 'ImageNet', 'micro'
 LITE0 = dict(
     type='mmpretrain.TIMMBackbone',
@@ -126,12 +127,7 @@ class Weights:
             return start_of(STARTS[name], weights, training.seed).state_dict()
         if training.start.endswith(', backbone'):
             known = torch.load(self.detector(training.source))['state_dict']
-            prefix = 'backbone.'
-            return {
-                key[len(prefix) :]: x
-                for key, x in known.items()
-                if key.startswith(prefix)
-            }
+            return inside(known, PREFIX)
         return {}
 
 
@@ -160,15 +156,12 @@ class StartHook(Hook):
 
     def before_train(self, runner: Runner) -> None:
         backbone = runner.model.backbone
-        inner = backbone if self.training.is_micro else backbone.timm_model
-        is_ours = self.training.start.endswith(', backbone')
-        model = backbone if is_ours else inner
-        weights = self.weights.backbone(self.training, model)
-        if weights:
-            model.load_state_dict(weights)
+        if weights := self.weights.backbone(self.training, backbone):
+            backbone.load_state_dict(weights)
         if self.training.frozen and not self.training.is_micro:
-            blocks = inner.blocks[: FROZEN[self.training.frozen]]
-            self.frozen = [inner.conv_stem, inner.bn1, *blocks]
+            lite0 = backbone.timm_model
+            blocks = lite0.blocks[: FROZEN[self.training.frozen]]
+            self.frozen = [lite0.conv_stem, lite0.bn1, *blocks]
         for module in self.frozen:
             module.requires_grad_(False)
 
@@ -190,7 +183,7 @@ def config_of(training: Training, path: Path, weights: Weights) -> Config:
         model.neck.in_channels = LITE0_WIDTHS
         model.data_preprocessor.update(mean=LITE0_MEAN, std=LITE0_STD)
     is_random = training.start in (NOTHING, MICRO)
-    set_rate(cfg, training.factor, steps, is_random)
+    set_schedule(cfg, training.factor, steps, is_random)
     if is_whole(training):
         start_whole(cfg, weights.detector(training.start), training.factor)
     return cfg
@@ -226,7 +219,7 @@ def keep_first(pipeline: list[Any]) -> None:
     pipeline[:last] = [dict(type='Remembered', transforms=pipeline[:last])]
 
 
-def set_rate(cfg: Config, factor: float, steps: int, is_random: bool) -> None:
+def set_schedule(cfg: Config, factor: float, steps: int, is_random: bool) -> None:
     """Set rate and warm-up as new-config does for weights, or for random ones."""
     cfg.optim_wrapper.optimizer.lr = RATE * factor
     usual = min(500, steps // 10 + 1)
@@ -314,13 +307,11 @@ def main(argv: Any = None) -> None:
     args = parser.parse_args(argv)
     torch.set_num_threads(args.threads)
     args.sets = dict(entry.split('=') for entry in args.sets)
-    folder = args.out.with_suffix('.weights')
-    weights = Weights(args.lite0, args.pretraining, folder)
-    results = dict(rows=[], torch=torch.__version__)
-    if args.out.exists():
-        results = json.loads(args.out.read_text('utf-8'))
+    study = Study(args.out, dict(rows=[]))
+    rows = study.results['rows']
+    weights = Weights(args.lite0, args.pretraining, study.weights_folder)
     for training in trainings(args):
-        if any(asdict(training).items() <= row.items() for row in results['rows']):
+        if any(asdict(training).items() <= row.items() for row in rows):
             continue
         file = weights.detector(training.source)
         if training.source in args.sets and not file.exists():
@@ -336,9 +327,9 @@ def main(argv: Any = None) -> None:
             )
             measure(first, Path(args.sets[training.source]), weights, file)
         path = Path(args.sets[training.photographs])
-        results['rows'].append(measure(training, path, weights))
-        print(results['rows'][-1], flush=True)
-        write_results(args.out, results)
+        rows.append(measure(training, path, weights))
+        print(rows[-1], flush=True)
+        study.save()
 
 
 if __name__ == '__main__':

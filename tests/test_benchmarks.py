@@ -5,7 +5,6 @@ import subprocess
 import sys
 from functools import partial
 from importlib import import_module
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -250,21 +249,30 @@ def test_stages_of_an_adaptation(load):
     teacher = models.Classifier(cfg)
     squares = torch.randint(0, 256, (40, 3, models.SQUARE, models.SQUARE))
     images = squares.to(torch.uint8), torch.arange(40) % models.CLASSES
-    kind, options = models.STUDENTS['ELFATT']
-    student = study.student_config(cfg, kind, options)
-    made = models.Adaptation(teacher, student, seed=0)
-    made.carry(is_new=False)
+    student = models.backbone_of(cfg, 'ELFATT')
+    made = models.Adaptation(teacher, 'ELFATT', student, seed=0)
+    made.carry()
     for stage, rate in (('attention', 0.003), ('features', 0.0001)):
         before = made.error(stage, images)
         made.align(stage, images, rate, seed=0, epochs=4)
         assert made.error(stage, images) < before
-    new = models.Adaptation(teacher, dict(cfg, attn_scale=True), seed=1)
-    new.carry(is_new=True)
+    new = models.Adaptation(
+        teacher, models.NEW, models.backbone_of(cfg, models.NEW), seed=1
+    )
+    new.carry()
     ours, theirs = (
         model.backbone.stages[0].blocks[0] for model in (new.student, teacher)
     )
     assert torch.equal(ours.ffn.layers[1].weight, theirs.ffn.layers[1].weight)
     assert not torch.equal(ours.attn.qkv.weight, theirs.attn.qkv.weight)
+    same = models.Adaptation(teacher, models.SAME, cfg, seed=1)
+    same.carry()
+    carried = same.student.backbone.state_dict()
+    assert all(carried[k].equal(x) for k, x in teacher.backbone.state_dict().items())
+    averaging = models.backbone_of(cfg, models.MEAN)
+    averaging = models.Adaptation(teacher, models.MEAN, averaging, seed=1)
+    averaging.carry()
+    assert averaging.error('attention', images) > 0
     mean = models.MeanAttention(8, 2)
     out = mean(torch.randn(1, 6, 8), (2, 3))
     torch.testing.assert_close(out, out[:, :1].expand_as(out))
@@ -354,13 +362,15 @@ def test_students_of_a_detector(load, fine_tuning, monkeypatch, tmp_path):
     row = results['students']['ELFATT']
     assert {'rates', *study.ARMS} == set(row)
     assert set(row['rates']) == {*study.FACTORS, *study.RATES}
-    student = study.Student(
-        study.Study(SimpleNamespace(config=config, out=out)), 'ELFATT', {}
-    )
-    start = student.start(seed=0)
-    weights, error = student.align(start, 'attention', 0.002, seed=0)
-    assert error < student.align(start, 'attention', 0.0, seed=0)[1]
+    detectors = study.DetectorStudy(config, out)
+    student = study.Student(detectors, 'ELFATT', {})
+    start = student.start(seed=0).state_dict()
+    after = student.align('attention', 0.002, seed=0)
+    error = student.error(after)
+    assert error < student.error(student.align('attention', 0.0, seed=0))
+    weights = after.backbone.state_dict()
     changed = {key for key in start if not start[key].equal(weights[key])}
     assert changed and all('.attn.' in key for key in changed)
-    same = study.Student(student.study, study.SAME, {}).start(seed=0)
-    assert all(same[key].equal(x) for key, x in student.study.teacher_weights().items())
+    same = study.Student(detectors, study.SAME, {}).start(seed=0).state_dict()
+    teacher = detectors.teacher_backbone().state_dict()
+    assert all(same[key].equal(x) for key, x in teacher.items())
