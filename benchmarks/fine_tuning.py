@@ -135,16 +135,17 @@ class Weights:
 class Remembered(BaseTransform):
     """The first transforms of a pipeline, whose results for a photograph are kept."""
 
-    results: dict[str, dict] = {}
+    # pipelines of trainings and tests have other orders
+    results: dict[tuple[str, str], dict] = {}
 
     def __init__(self, transforms: list[dict]) -> None:
-        self.run = Compose(transforms)
+        self.name, self.run = str(transforms), Compose(transforms)
 
     def transform(self, results: dict) -> dict:
-        path = results['img_path']
-        if path not in self.results:
-            self.results[path] = self.run(results)
-        return copy.deepcopy(self.results[path])
+        key = self.name, results['img_path']
+        if key not in self.results:
+            self.results[key] = self.run(results)
+        return copy.deepcopy(self.results[key])
 
 
 class StartHook(Hook):
