@@ -61,7 +61,7 @@ FACTORS = dict(scratch=(2.0, 4.0, 8.0), carried=(1.0, 2.0, 4.0), labels=(0.5, 1.
 RATES = dict(attention=(0.001, 0.002, 0.004), features=(0.0002, 0.0005, 0.001))
 MOST_RATES, TUNING_SEED = 5, 100
 NAMES = (SAME, NEW, MEAN, 'ELFATT', 'Agent', 'efficient', 'FLatten', 'ViT^3')
-BACKBONE = dict(TEACHERS['Swin'], out_type='featmap', out_indices=(0, 1, 2, 3))
+BACKBONE = dict(TEACHERS['Swin'], out_type='featmap', out_indices=(1, 2, 3))
 BACKBONE['type'] = 'mmlinattn.SwinTransformer'  # in configs of MMDetection
 
 
