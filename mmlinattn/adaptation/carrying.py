@@ -75,8 +75,10 @@ def places(entries: StateDict, kind: str, dims: int) -> dict[str, tuple[str, ...
         is_shared = len(entries[f'qkv.{kind}']) == 2 * dims
         return {'qkv': ('q', 'v') if is_shared else QKV}
     names = {'q': ('q',), 'kv': ('k', 'v'), 'v': ('v',)}
-    found = {x: parts for x, parts in names.items() if f'{x}.{kind}' in entries}
-    return found if {'q', 'v'} <= {part for x in found.values() for part in x} else {}
+    present = {x: parts for x, parts in names.items() if f'{x}.{kind}' in entries}
+    return (
+        present if {'q', 'v'} <= {part for x in present.values() for part in x} else {}
+    )
 
 
 def split_projections(entries: StateDict, kind: str, dims: int) -> dict[str, Tensor]:

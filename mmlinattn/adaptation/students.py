@@ -89,7 +89,7 @@ def entry_of(
                 "options: give the name of an attention's class"
             )
         return name
-    found = find(name)
+    attention = find(name)
     known = [
         key
         for key, part in CLASSES.items()
@@ -97,15 +97,15 @@ def entry_of(
         if issubclass(part, BaseAttention)
         and part not in (BaseAttention, ClassAttention)
     ]
-    is_ours = str(getattr(found, '__module__', '')).startswith(f'{SCOPE}.')
-    if found is None or (is_ours and name not in known):
+    is_ours = str(getattr(attention, '__module__', '')).startswith(f'{SCOPE}.')
+    if attention is None or (is_ours and name not in known):
         names = sorted({*presets, *known})
         by_case = {key.lower(): key for key in reversed(names)}
         near = get_close_matches(name.lower(), by_case, 3, 0.5)
         hint = ' or '.join(by_case[key] for key in near)
         remedy = f'did you mean {hint}?' if hint else f'there are {", ".join(names)}'
         raise ValueError(f'there is no attention {name!r}: {remedy}')
-    check_options(found, options or {})
+    check_options(attention, options or {})
     return dict(type=name, **(options or {}))
 
 

@@ -79,9 +79,9 @@ def train_on_gpus(config: str, number: int) -> str:
 
 def is_on_path() -> bool:
     """Return whether a shell finds the command ``mmlinattn`` of this Python."""
-    found = shutil.which(NAME)
-    if not found:
+    program = shutil.which(NAME)
+    if not program:
         return False
     user = sysconfig.get_path('scripts', f'{os.name}_user')
     own = (os.path.dirname(sys.executable), sysconfig.get_path('scripts'), user)
-    return os.path.realpath(os.path.dirname(found)) in map(os.path.realpath, own)
+    return os.path.realpath(os.path.dirname(program)) in map(os.path.realpath, own)

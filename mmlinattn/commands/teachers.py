@@ -60,9 +60,9 @@ class Teacher:
     def preprocessor(self) -> dict[str, Any]:
         """Mean, standard deviation and order of the channels of its images."""
         options = preprocessor_options(self.cfg)
-        found = {key: options.get(key) or x for key, x in IMAGENET.items()}
+        statistics = {key: options.get(key) or x for key, x in IMAGENET.items()}
         is_rgb = options.get('to_rgb', options.get('bgr_to_rgb', True))
-        return dict(found, to_rgb=bool(is_rgb))
+        return dict(statistics, to_rgb=bool(is_rgb))
 
     @property
     def size(self) -> int:

@@ -46,7 +46,7 @@ def choose(models: list[PublicModel], args: argparse.Namespace) -> list[PublicMo
     if wish and wish not in (ANY, NONE, *licenses):
         known = ', '.join([ANY, NONE, *licenses])
         raise ValueError(f'--license {wish}: there are {known}')
-    found = [
+    models = [
         model
         for model in models
         if args.task in (None, model.task)
@@ -54,9 +54,9 @@ def choose(models: list[PublicModel], args: argparse.Namespace) -> list[PublicMo
         and (wish in (None, model.license or NONE) or (wish == ANY and model.license))
     ]
     if args.sort == 'size':
-        return sorted(found, key=lambda model: model.parameters)
+        return sorted(models, key=lambda model: model.parameters)
     data = [name for name, _ in DATA.values()]
-    return sorted(found, key=lambda model: (data.index(model.data), -model.score))
+    return sorted(models, key=lambda model: (data.index(model.data), -model.score))
 
 
 def table(models: Sequence[PublicModel]) -> list[str]:

@@ -45,11 +45,11 @@ def remembered_model(path: Path) -> Optional[Remembered]:
     if student:
         return student
     cfg = meta.get('cfg')
-    found = MODEL.search(cfg) if isinstance(cfg, str) else None
-    if not found or not isinstance(cfg, str):
+    match = MODEL.search(cfg) if isinstance(cfg, str) else None
+    if not match or not isinstance(cfg, str):
         return None
     width = WIDTH.search(cfg)
-    return Remembered(found[1], found[2], int(width[1]) if width else None)
+    return Remembered(match[1], match[2], int(width[1]) if width else None)
 
 
 def adapted_model(adapted: Any) -> Optional[Remembered]:

@@ -228,10 +228,10 @@ def names_of_lines(text: str) -> dict[int, str]:
     if any(map(COLOR.search, lines)):
         return {}
     for pattern, place in ((ID_FIRST, 0), (ID_LAST, 1)):
-        found = [pattern.fullmatch(line) for line in lines]
-        found = found[1:] if found and not found[0] else found  # a header
-        if found and all(found):
-            pairs = [(match[place + 1], match[2 - place]) for match in found if match]
+        matches = [pattern.fullmatch(line) for line in lines]
+        matches = matches[1:] if matches and not matches[0] else matches  # a header
+        if matches and all(matches):
+            pairs = [(match[place + 1], match[2 - place]) for match in matches if match]
             return {int(number): name.strip() for number, name in pairs}
     is_list = all(len(line) < LONGEST for line in lines)
     has_numbers = any(line[0].isdigit() for line in lines)

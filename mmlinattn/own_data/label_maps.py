@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image
 
 from .class_tables import color_words
-from .labelings import Found, label_colors, label_ids
+from .labelings import MapContents, label_colors, label_ids
 from .map_reader import (
     UNLABELED,
     AreColors,
@@ -57,9 +57,10 @@ class LabelMaps:
         except AreColors:
             self.reader = MapReader(wanted, are_colors=True, rotates=rotates)
             self.maps = self._read_all()
-        found = Found(self.maps, self._count(every_photo(splits)), wanted, self.notes)
+        counts = self._count(every_photo(splits))
+        contents = MapContents(self.maps, counts, wanted, self.notes)
         choose = label_colors if self.reader.are_colors else label_ids
-        self.labeling = choose(found)
+        self.labeling = choose(contents)
         self.classes = self.labeling.classes
         self._note_held_back()
 

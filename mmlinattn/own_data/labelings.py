@@ -39,17 +39,17 @@ class Labeling:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What label maps have.
+class MapContents:
+    """Label maps, their pixels, and what is known of their classes.
 
     Args:
-        maps (dict[Path, LabelMap]): By file.
+        by_path (dict[Path, LabelMap]): Each of them.
         counts (Counter[int]): Pixels of all maps by number.
         wanted (Wanted): What is known of the classes.
         notes (list[Note]): Decisions are added to it.
     """
 
-    maps: Mapping[Path, LabelMap]
+    by_path: Mapping[Path, LabelMap]
     counts: Counter[int]
     wanted: Wanted
     notes: list[Note]
@@ -59,68 +59,68 @@ class Found:
         self.notes.append(Note(text))
 
 
-def label_ids(found: Found) -> Labeling:
+def label_ids(contents: MapContents) -> Labeling:
     """Return the labels of ids: of names for 0, 1, 2 and so on, or for all that occur.
 
     Raises:
         ValueError: If ids and names do not fit each other.
     """
-    wanted, names = found.wanted, found.wanted.names
+    wanted, names = contents.wanted, contents.wanted.names
     is_halved = len(names or '12') == 2 and not wanted.is_drawn
-    if is_halved and has_blurred_borders(found):
-        return _halve(found)
+    if is_halved and has_blurred_borders(contents):
+        return _halve(contents)
     if not wanted.is_drawn:
-        refuse_jpeg(found.maps)
-    ids = _used_ids(found)
+        refuse_jpeg(contents.by_path)
+    ids = _used_ids(contents)
     if wanted.id_names:
-        return _label_roboflow(found, ids)
+        return _label_roboflow(contents, ids)
     if not names:
-        table = choose_table(found, ids)
+        table = choose_table(contents, ids)
         if table:
-            return _label_named(found, ids, table)
-        found.note('label maps have no names: give them with --classes')
+            return _label_named(contents, ids, table)
+        contents.note('label maps have no names: give them with --classes')
         names = [f'class {i}' for i in sorted(ids)]
     order = sorted(with_missing_ids(ids, len(names), wanted.ignore))
     if not order or len(order) != len(names) or len(order) > UNLABELED:
-        raise ValueError(describe_ids(found.counts, order, wanted.names or ()))
+        raise ValueError(describe_ids(contents.counts, order, wanted.names or ()))
     return Labeling.of(names, {number: i for i, number in enumerate(order)})
 
 
-def _used_ids(found: Found) -> set[int]:
+def _used_ids(contents: MapContents) -> set[int]:
     """Return ids that are labels: 255 is one where an option says so, 0 is the only
     other id, or there is a name for it."""
-    wanted = found.wanted
-    ids = set(found.counts) - wanted.ignore
+    wanted = contents.wanted
+    ids = set(contents.counts) - wanted.ignore
     others = ids - {UNLABELED}
     if wanted.uses_255 or UNLABELED not in ids:
         return ids
     if others == {0}:
         text = 'label maps have only 0 and 255, which are two classes'
-        found.note(f'{text}; with --ignore 255, 255 has no label')
+        contents.note(f'{text}; with --ignore 255, 255 has no label')
         return ids
     num = len(wanted.names or ())
     if num == len(ids) and not others <= set(range(num)):
-        found.note(f'255 is a class, because --classes names {num}, as many as ids')
+        contents.note(f'255 is a class, because --classes names {num}, as many as ids')
         return ids
     if not num and max(others, default=0) >= LARGE_ID:
-        found.note('id 255 is no label; --use-255 treats it as a class')
+        contents.note('id 255 is no label; --use-255 treats it as a class')
     return others
 
 
-def choose_table(found: Found, ids: set[int]) -> Optional[NameTable]:
+def choose_table(contents: MapContents, ids: set[int]) -> Optional[NameTable]:
     """Return the first table that names all ids; others are noted if there is none."""
     lacking = []
-    for table in found.wanted.tables:
+    for table in contents.wanted.tables:
         unnamed = sorted(ids - table.names.keys())
         if not unnamed:
             return table
         lacking.append(f'{table.path} names no id {unnamed[0]}, and is not used')
     if lacking:
-        found.note(lacking[0])
+        contents.note(lacking[0])
     return None
 
 
-def _label_named(found: Found, ids: set[int], table: NameTable) -> Labeling:
+def _label_named(contents: MapContents, ids: set[int], table: NameTable) -> Labeling:
     """Return labels in the order of ids that occur, by a table's names."""
     names = table.names
     void = sorted(i for i in ids if names[i].lower() in VOID_NAMES)
@@ -131,43 +131,43 @@ def _label_named(found: Found, ids: set[int], table: NameTable) -> Labeling:
         text += f', of which {absent} occur in no label map'
     if void:
         text += f'; {", ".join(names[i] for i in void)} is no label'
-    found.note(text)
+    contents.note(text)
     classes = list(dict.fromkeys(names[i] for i in order))
     return Labeling.of(classes, {i: classes.index(names[i]) for i in order})
 
 
-def _label_roboflow(found: Found, ids: set[int]) -> Labeling:
+def _label_roboflow(contents: MapContents, ids: set[int]) -> Labeling:
     """Return labels in the order of ids, by the names of Roboflow's tables."""
-    names = found.wanted.id_names
+    names = contents.wanted.id_names
     unnamed = sorted(ids - names.keys())
     if unnamed:
         raise ValueError(
             f'label maps have the id {unnamed[0]}, which no _classes.csv names: '
             f'--ignore {unnamed[0]} takes it for no label'
         )
-    order = sorted(set(names) - found.wanted.ignore - {UNLABELED})
+    order = sorted(set(names) - contents.wanted.ignore - {UNLABELED})
     labels = {number: label for label, number in enumerate(order)}
     return Labeling.of([names[i] for i in order], labels)
 
 
-def _halve(found: Found) -> Labeling:
+def _halve(contents: MapContents) -> Labeling:
     """Return two classes of grays."""
-    number = len(set(found.counts) - found.wanted.ignore)
-    names = found.wanted.names or ['class 0', 'class 255']
-    found.note(
+    number = len(set(contents.counts) - contents.wanted.ignore)
+    names = contents.wanted.names or ['class 0', 'class 255']
+    contents.note(
         f'label maps have {number} grays, as of JPEG or of smoothed masks: '
         f'up to 127 they are {names[0]}, above {names[1]}'
     )
     return Labeling.of(names, {gray: int(gray > 127) for gray in range(256)})
 
 
-def label_colors(found: Found) -> Labeling:
+def label_colors(contents: MapContents) -> Labeling:
     """Return the labels of colors that have a name.
 
     Raises:
         ValueError: If none, or most, have no name.
     """
-    counts, colors = found.counts, found.wanted.colors
+    counts, colors = contents.counts, contents.wanted.colors
     total = sum(counts.values())
     order = sorted(counts, key=lambda color: (-counts[color], color))
     if not colors:
@@ -184,35 +184,35 @@ def label_colors(found: Found) -> Labeling:
     if other > 0.5:
         raise ValueError(f'{text}, such as {color_words(order[0])}')
     if other:
-        found.note(f'{text}, and no label')
-    classes = list(found.wanted.names or _without_void(found))
+        contents.note(f'{text}, and no label')
+    classes = list(contents.wanted.names or _without_void(contents))
     named = {code: name for code, name in colors.items() if name in classes}
     labels = {code: classes.index(name) for code, name in named.items()}
     return Labeling.of(classes, labels)
 
 
-def _without_void(found: Found) -> list[str]:
+def _without_void(contents: MapContents) -> list[str]:
     """Return the names of a table of colors without those of no label."""
-    names = dict.fromkeys(found.wanted.colors.values())
+    names = dict.fromkeys(contents.wanted.colors.values())
     void = [name for name in names if name.lower() in VOID_NAMES]
-    if found.wanted.uses_void or not void:
+    if contents.wanted.uses_void or not void:
         return list(names)
-    found.note(f'{", ".join(void)} is no label; with --classes, its name is a class')
+    contents.note(f'{", ".join(void)} is no label; with --classes, its name is a class')
     return [name for name in names if name not in void]
 
 
-def has_blurred_borders(found: Found) -> bool:
+def has_blurred_borders(contents: MapContents) -> bool:
     """Return whether numbers are black and white, with borders that JPEG, a resizing or
     a drawing has smoothed."""
-    counts = found.counts
+    counts = contents.counts
     if max(counts, default=0) != UNLABELED or not counts[0]:
         return False
     ends = sum(counts[gray] for gray in (*range(64), *range(192, 256)))
     bright = sum(gray in counts for gray in range(193, 255))
     if bright > GRAYS and ends > 0.9 * sum(counts.values()):
         return True
-    grays = sum(label_map.grays for label_map in found.maps.values())
-    between = sum(label_map.between for label_map in found.maps.values())
+    grays = sum(label_map.grays for label_map in contents.by_path.values())
+    between = sum(label_map.between for label_map in contents.by_path.values())
     share = BETWEEN_OF_MANY if bright >= SOME_GRAYS else BETWEEN
     return len(counts) - 2 >= LEVELS and between > share * grays
 

@@ -42,19 +42,19 @@ def refuse(folder: Folder, sources: Iterable[Path]) -> None:
         OtherFormat: It names their format, and what makes them readable.
     """
     certain = [each for each in FORMATS if each.is_certain]
-    found = find_format(folder, sources, certain)
-    if found:
-        raise OtherFormat(describe(folder, *found))
+    other = find_format(folder, sources, certain)
+    if other:
+        raise OtherFormat(describe(folder, *other))
 
 
 def beside(folder: Folder, sources: Collection[Path]) -> list[Note]:
     """Return a note on a format that a file has, beside photos whose folders or names,
     and no files, are the sources of their classes."""
     is_read = folder.options.task != 'cls' or sources
-    found = find_format(folder, sample(folder), () if is_read else NAMED)
-    if not found:
+    other = find_format(folder, sample(folder), () if is_read else NAMED)
+    if not other:
         return []
-    kind, path = found
+    kind, path = other
     text = f'its {path.relative_to(folder.root)} is of {kind.name}, and is not read'
     return [Note(f'{text}: classes are those of folders or names of photos')]
 
@@ -65,9 +65,9 @@ def explain(error: ValueError, folder: Folder) -> ValueError:
     if isinstance(error, OtherFormat) or text.startswith('--'):
         return error
     place = file_of(text)
-    found = find_format(folder, [place] if place else sample(folder))
-    if found:
-        line = describe(folder, *found)
+    other = find_format(folder, [place] if place else sample(folder))
+    if other:
+        line = describe(folder, *other)
         is_reason = place or isinstance(error, NoData)
         return OtherFormat(line if is_reason else f'{text}; {line}')
     if isinstance(error, NoData) and folder.options.task == 'cls':

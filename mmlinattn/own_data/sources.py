@@ -114,17 +114,16 @@ def letters_of(name: str) -> str:
 def find_sources(names: Iterable[str]) -> dict[str, str]:
     """Return the source of each of the plain stems of a folder's photos; a name of no
     mark is its own."""
-    found = {name: strip_marks(name) for name in names}
-    found = with_originals(found)
-    stripped = {name: strip(AUGMENTED, source) for name, source in found.items()}
+    sources = with_originals({name: strip_marks(name) for name in names})
+    stripped = {name: strip(AUGMENTED, source) for name, source in sources.items()}
     members: dict[str, set[str]] = defaultdict(set)
     for name, source in stripped.items():
-        members[source].add(found[name])
-    found = {
+        members[source].add(sources[name])
+    sources = {
         name: stripped[name] if len(members[stripped[name]]) > 1 else source
-        for name, source in found.items()
+        for name, source in sources.items()
     }
-    return with_grids(found)
+    return with_grids(sources)
 
 
 def strip_marks(name: str) -> str:
@@ -150,28 +149,28 @@ def strip(pattern: re.Pattern, name: str) -> str:
     return match[1] if match else name
 
 
-def with_originals(found: dict[str, str]) -> dict[str, str]:
+def with_originals(sources: dict[str, str]) -> dict[str, str]:
     """Return sources without words of a change, which may mean something else, such as
     a crop in a field: where the original lies beside the copy."""
-    there, result = {*found.values()}, {}
-    for name, source in found.items():
+    all_sources, result = {*sources.values()}, {}
+    for name, source in sources.items():
         result[name] = source
         for pattern in (CHANGED, CHANGED_BEFORE):
             original = strip(pattern, source)
-            if original != source and original in there:
+            if original != source and original in all_sources:
                 result[name] = original
     return result
 
 
-def with_grids(found: dict[str, str]) -> dict[str, str]:
+def with_grids(sources: dict[str, str]) -> dict[str, str]:
     """Return sources without two numbers at their end, where these are a whole grid."""
     places: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
-    for name, source in found.items():
+    for name, source in sources.items():
         match = PAIR.fullmatch(source)
         if match:
             places[match[1]][name] = int(match[2]), int(match[3])
     grids = {source for source, pairs in places.items() if is_grid(pairs.values())}
-    return {**found, **{name: source for source in grids for name in places[source]}}
+    return {**sources, **{name: source for source in grids for name in places[source]}}
 
 
 def is_grid(pairs: Iterable[tuple[int, int]]) -> bool:

@@ -54,8 +54,8 @@ class Stage(NamedTuple):
 
     def is_done(self) -> bool:
         """Return whether its last epoch has a checkpoint."""
-        found = re.fullmatch(r'epoch_(\d+)\.pth', Path(self.last() or '').name)
-        return bool(found) and int(found[1]) >= self.epochs  # type: ignore[index]
+        match = re.fullmatch(r'epoch_(\d+)\.pth', Path(self.last() or '').name)
+        return bool(match) and int(match[1]) >= self.epochs  # type: ignore[index]
 
 
 def run_stage(stage: Stage, resume: bool, amp: bool = False) -> list[Errors]:

@@ -129,16 +129,16 @@ def preflight(
         comparison = check_weights(model)
     if 'train' in datasets:
         check_inherited(cfg, model, doubt)
-    found = {}
+    data_sets = {}
     with error_of(config):
         for name in datasets:
             if cfg.get(f'{name}_dataloader') is not None:
-                found[name] = check_data(cfg, name, model, doubt)
-                for folder in folders_of(found[name]):
+                data_sets[name] = check_data(cfg, name, model, doubt)
+                for folder in folders_of(data_sets[name]):
                     doubt_labels(folder, doubt)
                 if args.check_photos:
-                    read_photos(name, found[name], note)
-        check_parts(cfg, model, found, doubt)
+                    read_photos(name, data_sets[name], note)
+        check_parts(cfg, model, data_sets, doubt)
     return comparison
 
 

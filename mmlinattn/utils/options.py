@@ -54,13 +54,13 @@ def explain(error: BaseException, key: str, node: Any) -> Optional[str]:
         One line, or None if the error has another cause.
     """
     text = str(error)
-    found = UNEXPECTED.search(text)
-    if found and isinstance(error, TypeError):
-        taker = found[1] or found[2].replace('__init__', '') or None
-        return unexpected(found[3], key, node, taker, callee(error, taker))
-    found = UNKNOWN.search(text)
-    if found and isinstance(error, KeyError):
-        return unknown(found[1], found[2], key, node)
+    match = UNEXPECTED.search(text)
+    if match and isinstance(error, TypeError):
+        taker = match[1] or match[2].replace('__init__', '') or None
+        return unexpected(match[3], key, node, taker, callee(error, taker))
+    match = UNKNOWN.search(text)
+    if match and isinstance(error, KeyError):
+        return unknown(match[1], match[2], key, node)
     if text == 'None is not a callable object':  # MMEngine found no such optimizer
         return unknown('None', None, key, node)
     kinds = (AssertionError, TypeError, ValueError)
@@ -69,10 +69,10 @@ def explain(error: BaseException, key: str, node: Any) -> Optional[str]:
 
 def is_in(error: BaseException, node: Any) -> bool:
     """Return whether Python refused an option that a part of a config has."""
-    found = UNEXPECTED.search(str(error))
-    if found is None or not isinstance(error, TypeError):
+    match = UNEXPECTED.search(str(error))
+    if match is None or not isinstance(error, TypeError):
         return False
-    return any(found[3] in part for _, part in parts(node))
+    return any(match[3] in part for _, part in parts(node))
 
 
 def parts(node: Any, key: str = '') -> Iterator[tuple[str, dict[str, Any]]]:
@@ -176,12 +176,12 @@ def kinds_of(name: Any) -> list[Any]:
     """Return the classes or functions that a type in a config may mean."""
     if not isinstance(name, str):
         return [] if name is None else [name]
-    found = []
+    kinds = []
     for root in roots():
         for scope in (None, 'mmlinattn'):
             with root.switch_scope_and_registry(scope) as switched:
-                found.append(switched.get(name))
-    return [*dict.fromkeys(kind for kind in found if kind is not None)]
+                kinds.append(switched.get(name))
+    return [*dict.fromkeys(kind for kind in kinds if kind is not None)]
 
 
 def has_base(kind: Any, name: str) -> bool:

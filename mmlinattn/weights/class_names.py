@@ -43,7 +43,7 @@ def match_classes(ours: Sequence[str], theirs: Sequence[str]) -> dict[int, int]:
     for form, j in exact.items():
         for other in _singulars(form):
             singular.setdefault(other, j)
-    found: dict[int, int] = {}
+    rows: dict[int, int] = {}
     for i, name in enumerate(ours):
         forms = list(_names(name))
         singulars = [other for form in forms for other in _singulars(form)]
@@ -51,9 +51,9 @@ def match_classes(ours: Sequence[str], theirs: Sequence[str]) -> dict[int, int]:
         for names, known in ((forms, exact), (singulars, exact), (forms, singular)):
             match = next((known[x] for x in names if x in known), None)
             if match is not None:
-                found[i] = match
+                rows[i] = match
                 break
-    return found
+    return rows
 
 
 def _names(name: str) -> Iterator[str]:

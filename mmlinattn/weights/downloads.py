@@ -120,12 +120,12 @@ def fetch(address: str, part: Path, progress: bool) -> None:
         begin = done if answer.status == http.client.PARTIAL_CONTENT else 0
         left = answer.headers.get('Content-Length')
         total = begin + int(left) if left else None
-        found = {name: answer.headers.get(name) for name in MARKS}
+        marks = {name: answer.headers.get(name) for name in MARKS}
         if progress:
             of = f', {total / 2**20:,.0f} MiB' if total else ''
             said = f'goes on with {url} at {begin:,} bytes' if begin else f'loads {url}'
             print(f'{said}{of}: {part.parent}', file=sys.stderr)
-        record_of(part).write_text(json.dumps(dict(found, total=total)))
+        record_of(part).write_text(json.dumps(dict(marks, total=total)))
         with part.open('ab' if begin else 'wb') as file:
             bar = bar_of(part, total, begin, progress)
             with bar:

@@ -98,8 +98,8 @@ def renamed_entries(model: nn.Module, checkpoint: dict) -> StateDict:
     weights = checkpoint.get('state_dict', checkpoint)
     entries = {re.sub(r'^module\.', '', key): entry for key, entry in weights.items()}
     metadata = getattr(weights, '_metadata', None) or {}
-    found, _, _ = load_entries(copy.deepcopy(model), entries, metadata)
-    return found
+    renamed, _, _ = load_entries(copy.deepcopy(model), entries, metadata)
+    return renamed
 
 
 def fit_weights(model: nn.Module, weights: StateDict, load: bool = False) -> Fit:

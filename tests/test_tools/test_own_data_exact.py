@@ -309,8 +309,8 @@ def test_ids_of_names():
     ],
 )
 def test_blurred_borders(grays, blurred):
-    found = labelings.Found({}, Counter(grays), Wanted(), [])
-    assert labelings.has_blurred_borders(found) == blurred
+    contents = labelings.MapContents({}, Counter(grays), Wanted(), [])
+    assert labelings.has_blurred_borders(contents) == blurred
 
 
 @pytest.mark.parametrize(
@@ -332,8 +332,8 @@ def test_grays_between_black_and_white(grays, between, blurred):
         a=LabelMap(none, none, grays=60, between=between - 30),
         b=LabelMap(none, none, grays=40, between=30),
     )
-    found = labelings.Found(maps, counts, Wanted(), [])
-    assert labelings.has_blurred_borders(found) == blurred
+    contents = labelings.MapContents(maps, counts, Wanted(), [])
+    assert labelings.has_blurred_borders(contents) == blurred
 
 
 def test_numbers_in_maps():

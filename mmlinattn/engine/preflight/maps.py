@@ -127,8 +127,9 @@ def check_regions(
     model: Any, maker: str, strides: list[int], warn: Callable[[str], object]
 ) -> None:
     """Warn of regions that are cut out of maps of other strides than they have."""
-    found = getattr(getattr(model, 'roi_head', None), 'bbox_roi_extractor', None)
-    extractors: Any = found if isinstance(found, nn.ModuleList) else [found]
+    extractor = getattr(getattr(model, 'roi_head', None), 'bbox_roi_extractor', None)
+    is_list = isinstance(extractor, nn.ModuleList)
+    extractors: Any = extractor if is_list else [extractor]
     for extractor in extractors:
         levels = [*(getattr(extractor, 'featmap_strides', None) or ())]
         if differ(strides, levels):

@@ -285,8 +285,8 @@ def match_tables(
     for table in tables:
         try:
             rows, is_named = read_classes(table, column)
-            found = [_match_row(index, table, row, name) for row, name in rows]
-            (named if is_named else others).extend(found)
+            matched = [_match_row(index, table, row, name) for row, name in rows]
+            (named if is_named else others).extend(matched)
         except NoClassColumn as error:
             unclear.append(error)
         except ValueError:

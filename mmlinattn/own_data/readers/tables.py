@@ -73,8 +73,8 @@ class Table:
         choices = [CLASS_COLUMNS, NUMBER_COLUMNS]
         if column:
             choices = [{plain_column(column)}]
-        found = ([name for name in others if name in wanted] for wanted in choices)
-        return next(filter(None, found), [])
+        present = ([name for name in others if name in wanted] for wanted in choices)
+        return next(filter(None, present), [])
 
 
 def plain_column(name: str) -> str:
