@@ -42,7 +42,9 @@ from mmlinattn.utils.options import (
 
 from .building import error_in
 from .evaluators import metrics_of
+from .registries import find
 from .samples import LIBRARIES
+from .scores import check_scores
 
 # Options of metrics that make folders when the metric is built.
 FOLDERS = {'outfile_prefix', 'output_dir'}
@@ -78,6 +80,8 @@ def check_parts(
         for name, dataset in datasets.items()
     }
     if 'train' in datasets:
+        if 'val' in datasets:
+            check_scores(cfg, warn)
         check_initialization(cfg, model)
         check_optimizer(cfg, model, loaders['train'])
 
@@ -229,15 +233,6 @@ def compare(kind: Any, part: Mapping[str, Any], given: Set[str] = frozenset()) -
     for name in part:
         if name not in known:
             raise OptionError(kind, name)
-
-
-def find(registry: Registry, kind: Any) -> Any:
-    """Return the class of a type in a config, in the scope of the run; None if there is
-    none."""
-    if not isinstance(kind, str):
-        return kind
-    with registry.switch_scope_and_registry(None) as switched:
-        return switched.get(kind)
 
 
 def check_runner(cfg: Config) -> None:
