@@ -257,6 +257,7 @@ MISSPELLED = {
     'default_hooks.logger.intervall=1': 'interval',
     'default_hooks.checkpoint.max_keep_ckpt=1': 'max_keep_ckpts',
     'default_hooks.checkpoint.type=mmlinattn.AtomicCheckpoint': 'AtomicCheckpointHook',
+    'default_hooks.checkpoint.save_best=top1': 'accuracy/top1',
     'randomness.sed=0': 'seed',
     'env_cfg.mp_cfg.start_method=fork': 'mp_start_method',
     'log_processor.window=3': 'window_size',

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Optional
 
 from mmengine.config import Config
-from mmengine.registry import HOOKS, METRICS
+from mmengine.registry import HOOKS, METRICS, DefaultScope
 
 from mmlinattn.utils.options import likely
 
@@ -45,22 +45,32 @@ def check_scores(cfg: Config, warn: Callable[[str], object]) -> None:
         ValueError: If ``save_best`` or a strict early stopping names another score: the
             run would end after its first validation.
     """
-    metrics = metrics_of(cfg.get('val_evaluator'))
-    known = [scores_of(metric) for metric in metrics]
+    with DefaultScope.overwrite_default_scope(cfg.get('default_scope', 'mmengine')):
+        known = [scores_of(metric) for metric in metrics_of(cfg.get('val_evaluator'))]
+        hooks = list(watched(cfg))
     if not known or None in known or has_own_evaluator(cfg):
         return
     names = [name for scores in known for name in scores or ()]
-    for key, score, is_needed in watched(cfg):
+    for key, score, is_needed in hooks:
         is_loss = 'loss' in score  # of the model, by newer MMEngine
         if is_loss or any(matches(score, name) for name in names):
             continue
-        choice = likely(score, names) or likely(score.rpartition('/')[2], names)
-        choice = choice or next((x for x in names if x.endswith(f'/{score}')), None)
-        hint = f'did you mean {choice!r}?' if choice else f'it has {", ".join(names)}'
+        hint = advice(score, names)
         text = f'{key}={score!r} is no score of val_evaluator; {hint}'
         if is_needed:
             raise ValueError(text)
         warn(text)
+
+
+def advice(score: str, names: list[str]) -> str:
+    """Return the likely name of a score, or all names, in words."""
+    last = score.rpartition('/')[2]
+    open_names = [name[:-1] + score for name in names if name.endswith('*')]
+    in_full = [name for name in names if name.endswith(f'/{last}')]
+    if '/' not in score and len(open_names) == len(names) == 1:
+        in_full += open_names
+    choice = likely(score, names) or likely(last, names) or next(iter(in_full), None)
+    return f'did you mean {choice!r}?' if choice else f'it has {", ".join(names)}'
 
 
 def has_own_evaluator(cfg: Config) -> bool:
