@@ -2,7 +2,8 @@
 teacher's. Still to be given: teacher and backbone of the model, and dataset.ann_file, a list of photos, or data_root.
 
 Source: the stages are those of ViT-AdaLA (arXiv 2603.16063). Crops are those of ImageNet recipes; length, rate and the
-lack of weight decay, which would pull the student away from its teacher's weights, are ours.
+lack of weight decay, which would pull the student away from its teacher's weights, are ours. A small Swin learned best
+at a rate of 0.016, and one four times as wide, with Swin-T's channels, at 0.004, or 0.002 with nearly the same error.
 """
 
 _base_ = 'mmpretrain::_base_/default_runtime.py'
@@ -27,7 +28,7 @@ train_dataloader = dict(
 )
 train_cfg = dict(by_epoch=True, max_epochs=10, val_interval=10)
 optim_wrapper = dict(
-    type='OptimWrapper', optimizer=dict(type='AdamW', lr=1e-3, weight_decay=0.0), clip_grad=dict(max_norm=1.0)
+    type='OptimWrapper', optimizer=dict(type='AdamW', lr=2e-3, weight_decay=0.0), clip_grad=dict(max_norm=1.0)
 )
 param_scheduler = [
     dict(type='LinearLR', start_factor=1e-3, by_epoch=False, end=20),

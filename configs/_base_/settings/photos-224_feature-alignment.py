@@ -7,4 +7,4 @@ Source: the stages are those of ViT-AdaLA (arXiv 2603.16063). The rate is ours, 
 _base_ = './photos-224_attention-alignment.py'
 
 model = dict(type='mmlinattn.FeatureAlignment')
-optim_wrapper = dict(optimizer=dict(lr=2e-4))
+optim_wrapper = dict(optimizer=dict(lr=5e-4))
