@@ -6,7 +6,15 @@ from typing import Any, Callable, NamedTuple
 
 import common  # noqa: F401
 import torch
-from pretraining import CROP, SQUARE, normalized, random_crops, read_squares, set_rate
+from pretraining import (
+    CROP,
+    SQUARE,
+    draw,
+    lessen,
+    normalized,
+    random_crops,
+    read_squares,
+)
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, interpolate
 
@@ -131,21 +139,13 @@ def train(
 ) -> None:
     """Lessen a loss of random crops and their labels."""
     random = torch.Generator().manual_seed(seed)
-    learning = [x for x in parameters if x.requires_grad]
-    optimizer = torch.optim.AdamW(learning, rate, weight_decay=decay, foreach=True)
     squares, labels = images
     num_steps = max(round(epochs * len(labels) / BATCH), 1)
-    order = torch.empty(0, dtype=torch.long)
-    for index in range(num_steps):
-        if len(order) < BATCH:
-            order = torch.randperm(len(labels), generator=random)
-        chosen, order = order[:BATCH], order[BATCH:]
-        set_rate(optimizer, rate, index / num_steps)
-        loss = loss_of(random_crops(squares[chosen], random), labels[chosen])
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(learning, 1.0)
-        optimizer.step()
+    losses = (
+        loss_of(random_crops(squares[chosen], random), labels[chosen])
+        for chosen in draw(len(labels), BATCH, num_steps, random)
+    )
+    lessen(parameters, losses, num_steps, rate, decay)
 
 
 def learn_labels(

@@ -47,9 +47,9 @@ from fine_tuning import (
 )
 from mmengine.config import Config
 from mmengine.registry import DATASETS, MODELS, DefaultScope
-from pretraining import set_rate
+from pretraining import draw, lessen
 from studies import Study, study_parser, tune
-from torch import Tensor, nn
+from torch import Tensor
 
 from mmlinattn.parts import build_model
 from mmlinattn.utils.log import quiet
@@ -154,15 +154,12 @@ class Student:
         """Run a stage without labels."""
         backbones = self.study.teacher_backbone(), self.before(stage, seed)
         model = alignment(stage, *backbones, BACKBONE, self.cfg).train()
-        learning = [x for x in model.backbone.parameters() if x.requires_grad]
-        optimizer = torch.optim.AdamW(learning, rate, weight_decay=0.0, foreach=True)
         steps = round(STAGES[stage] * ITERATIONS)
-        for step, images in enumerate(self.study.batches('train', steps, seed)):
-            set_rate(optimizer, rate, step / steps)
-            optimizer.zero_grad()
-            sum(model.errors(images).values()).backward()  # type: ignore
-            nn.utils.clip_grad_norm_(learning, 1.0)
-            optimizer.step()
+        losses = (
+            sum(model.errors(images).values())
+            for images in self.study.batches('train', steps, seed)
+        )
+        lessen(model.backbone.parameters(), losses, steps, rate, decay=0.0)  # type: ignore
         return model
 
     @torch.no_grad()
@@ -245,13 +242,11 @@ class DetectorStudy(Study):
         if part not in self.photographs:
             self.photographs[part] = self.read(part)
         photographs = self.photographs[part]
-        random, order, batches = torch.Generator().manual_seed(seed), [], []
-        for _ in range(num):
-            if len(order) < BATCH:
-                order = torch.randperm(len(photographs), generator=random).tolist()
-            batches.append(torch.stack([photographs[i] for i in order[:BATCH]]))
-            order = order[BATCH:]
-        return batches
+        random = torch.Generator().manual_seed(seed)
+        return [
+            torch.stack([photographs[i] for i in chosen])
+            for chosen in draw(len(photographs), BATCH, num, random)
+        ]
 
     def read(self, part: str) -> list[Tensor]:
         """Return the photographs of a part, normalized."""

@@ -21,6 +21,7 @@ https://github.com/Shenggan/BCCD_Dataset (BCCD).
 import argparse
 import math
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
@@ -177,11 +178,35 @@ def set_rate(optimizer: torch.optim.Optimizer, rate: float, done: float) -> None
         group['lr'] = rate * min(10 * done + 0.02, 1) * max(fall, 0.01)
 
 
-def step(optimizer: torch.optim.Optimizer, model: nn.Module, loss: Tensor) -> None:
-    optimizer.zero_grad()
-    loss.backward()
-    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
+def draw(
+    number: int, batch: int, num_batches: int, random: torch.Generator
+) -> Iterator[Tensor]:
+    """Yield batches of indices in one random order after another, each without the
+    rest that is no batch."""
+    order = torch.empty(0, dtype=torch.long)
+    for _ in range(num_batches):
+        if len(order) < batch:
+            order = torch.randperm(number, generator=random)
+        yield order[:batch]
+        order = order[batch:]
+
+
+def lessen(
+    parameters: Iterable[Tensor],
+    losses: Iterable[Tensor],
+    num_steps: int,
+    rate: float,
+    decay: float,
+) -> None:
+    """Train parameters by the losses of steps, each computed after the step before."""
+    learning = [x for x in parameters if x.requires_grad]
+    optimizer = torch.optim.AdamW(learning, rate, weight_decay=decay, foreach=True)
+    for index, loss in enumerate(losses):
+        set_rate(optimizer, rate, index / num_steps)
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(learning, 1.0)
+        optimizer.step()
 
 
 def pretrain(
@@ -192,24 +217,18 @@ def pretrain(
     random = torch.Generator().manual_seed(0)
     backbone = build(start, is_classifier=True)
     model = nn.Sequential(backbone, Last(), nn.Linear(WIDTHS[-1], 10))
-    optimizer = torch.optim.AdamW(
-        model.parameters(), start.rate, weight_decay=0.05, foreach=True
-    )
     squares, labels = train
     if start.shuffled:
         labels = labels[torch.randperm(len(labels), generator=random)]
     num_steps = EPOCHS * (len(squares) // BATCH)
-    order = torch.empty(0, dtype=torch.long)
     model.train()
-    for index in range(num_steps):
-        if len(order) < BATCH:
-            order = torch.randperm(len(squares), generator=random)
-        chosen, order = order[:BATCH], order[BATCH:]
-        set_rate(optimizer, start.rate, index / num_steps)
-        scores = model(random_crops(squares[chosen], random))
-        step(
-            optimizer, model, cross_entropy(scores, labels[chosen], label_smoothing=0.1)
-        )
+
+    def losses() -> Iterator[Tensor]:
+        for chosen in draw(len(squares), BATCH, num_steps, random):
+            scores = model(random_crops(squares[chosen], random))
+            yield cross_entropy(scores, labels[chosen], label_smoothing=0.1)
+
+    lessen(model.parameters(), losses(), num_steps, start.rate, decay=0.05)
     model.eval()
     margin, right = (SQUARE - CROP) // 2, 0
     with torch.no_grad():
@@ -325,19 +344,15 @@ def fit(
     torch.manual_seed(seed)
     random = torch.Generator().manual_seed(seed)
     model = ClassOfPlaces(backbone, with_norms).train()
-    optimizer = torch.optim.AdamW(
-        model.parameters(), rate, weight_decay=0.05, foreach=True
-    )
-    order = torch.empty(0, dtype=torch.long)
-    for index in range(STEPS):
-        if len(order) < CELL_BATCH:
-            order = torch.randperm(len(train.pixels), generator=random)
-        chosen, order = order[:CELL_BATCH], order[CELL_BATCH:]
-        set_rate(optimizer, rate, index / STEPS)
-        x, classes = normalized(train.pixels[chosen]), train.classes[chosen]
-        if torch.rand(1, generator=random) < 0.5:
-            x, classes = x.flip(-1), classes.flip(-1)
-        step(optimizer, model, cross_entropy(model(x), classes))
+
+    def losses_of_steps() -> Iterator[Tensor]:
+        for chosen in draw(len(train.pixels), CELL_BATCH, STEPS, random):
+            x, classes = normalized(train.pixels[chosen]), train.classes[chosen]
+            if torch.rand(1, generator=random) < 0.5:
+                x, classes = x.flip(-1), classes.flip(-1)
+            yield cross_entropy(model(x), classes)
+
+    lessen(model.parameters(), losses_of_steps(), STEPS, rate, decay=0.05)
     model.eval()
     losses, right, num_places = [], 0, 0
     with torch.no_grad():
