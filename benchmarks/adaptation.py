@@ -106,7 +106,7 @@ class AdaptationStudy(Study):
         """Train a student in all arms."""
         rows = self.results['students'].setdefault(f'{teacher}, {name}', {})
         runs = Runs(self, self.teacher(teacher), name, rows.setdefault('rates', {}))
-        self.complete(f'{teacher}, {name}', rows, runs.arms(), seeds)
+        self.complete(f'{teacher}, {name}', rows, arms_of(runs), seeds)
 
 
 class Runs:
@@ -128,12 +128,6 @@ class Runs:
     ) -> None:
         self.study, self.teacher, self.name = study, teacher, name
         self.cfg, self.rates = backbone_of(teacher.cfg, name), rates
-
-    def arms(self) -> dict[str, Callable[[int], Any]]:
-        """Return the arms by name; the teacher itself only learns further."""
-        if self.name == SAME:
-            return dict(carried=self.carried)
-        return {arm: getattr(self, arm) for arm in ARMS}
 
     def start(self, seed: int, carried: bool = True) -> Adaptation:
         """Return a student at its start."""
@@ -229,6 +223,12 @@ class Runs:
             epochs = STAGES[stage] * self.study.budget
             made.align(stage, self.study.photographs.train, rate, TUNING_SEED, epochs)
         return made
+
+
+def arms_of(runs: Any) -> dict[str, Callable[[int], Any]]:
+    """Return the arms of a student by name; the teacher itself only learns further."""
+    names = ('carried',) if runs.name == SAME else ARMS
+    return {arm: getattr(runs, arm) for arm in names}
 
 
 def fits(teacher: str, student: str) -> bool:

@@ -21,11 +21,11 @@ The config is one of ``mmlinattn new-config``: see fine_tuning.py.
 
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import common  # noqa: F401
 import torch
-from adaptation import ARMS, STAGES
+from adaptation import STAGES, arms_of
 from adaptation_models import (
     MEAN,
     NEW,
@@ -81,12 +81,6 @@ class Student:
         self.cfg = backbone_of(BACKBONE, name)
         # after stages, by stage and seed: rates of later ones start from them
         self.backbones: dict[tuple[str, int], Any] = {}
-
-    def arms(self) -> dict[str, Callable[[int], Any]]:
-        """Return the arms by name; the teacher itself only learns further."""
-        if self.name == SAME:
-            return dict(carried=self.carried)
-        return {arm: getattr(self, arm) for arm in ARMS}
 
     def config(self, length: float, seed: int) -> tuple[Config, int]:
         """Return the config of a training, and the number of its iterations."""
@@ -265,7 +259,7 @@ class DetectorStudy(Study):
         self.teacher()
         rows = self.results['students'].setdefault(name, {})
         student = Student(self, name, rows.setdefault('rates', {}))
-        self.complete(name, rows, student.arms(), seeds)
+        self.complete(name, rows, arms_of(student), seeds)
 
 
 def main(argv: Any = None) -> None:

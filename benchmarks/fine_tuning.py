@@ -48,7 +48,7 @@ from studies import Study
 from torch import Tensor, nn
 
 import mmlinattn.models  # noqa: F401
-from mmlinattn.engine.preflight.building import build_model, check_strides
+from mmlinattn.engine.preflight.building import check_strides
 from mmlinattn.utils import load_config
 from mmlinattn.utils.log import quiet
 from mmlinattn.utils.names import inside
@@ -262,12 +262,12 @@ def train_detector(
     the seconds of a core."""
     began = time.process_time()
     with TemporaryDirectory() as folder, quiet():
-        check_strides(cfg, build_model(cfg), fail)
         cfg.work_dir = folder
         # without a name of its own, it would write to the first training's folder
         cfg.experiment_name = f'{began}'
         cfg.visualizer = dict(type='mmengine.Visualizer', name=cfg.experiment_name)
         runner = Runner.from_cfg(cfg)
+        check_strides(cfg, runner.model, fail)
         if is_modern_torch():  # it takes half of the time there
             runner.model.to(memory_format=torch.channels_last)
         for hook in hooks:

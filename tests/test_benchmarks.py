@@ -360,7 +360,7 @@ def test_students_of_a_detector(load, fine_tuning, monkeypatch, tmp_path):
     results = json.loads(out.read_text())
     assert 0 <= results['teacher']['AP'] <= 1
     row = results['students']['ELFATT']
-    assert {'rates', *study.ARMS} == set(row)
+    assert {'rates', *load('adaptation').ARMS} == set(row)
     assert set(row['rates']) == {*study.FACTORS, *study.RATES}
     detectors = study.DetectorStudy(config, out)
     student = study.Student(detectors, 'ELFATT', {})
