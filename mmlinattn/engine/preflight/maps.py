@@ -213,10 +213,25 @@ def run(module: nn.Module, x: Any) -> Optional[Sequence[Tensor]]:
         for part, mode in modes.items():
             part.training = mode
     outputs = [outputs] if isinstance(outputs, Tensor) else outputs
-    if not isinstance(outputs, (list, tuple)):
-        return None
-    are_maps = all(isinstance(out, Tensor) and out.dim() == 4 for out in outputs)
-    return outputs if are_maps else None
+    return outputs if are_maps(outputs) else None
+
+
+def are_maps(outputs: Any) -> bool:
+    """Return whether outputs are maps (B, C, H, W) alone."""
+    return isinstance(outputs, (list, tuple)) and all(
+        isinstance(out, Tensor) and out.dim() == 4 for out in outputs
+    )
+
+
+def takes_one_input(neck: nn.Module) -> bool:
+    """Return whether a module needs one argument."""
+    required = [
+        parameter
+        for parameter in inspect.signature(neck.forward).parameters.values()
+        if parameter.default is parameter.empty
+        and parameter.kind != parameter.VAR_KEYWORD
+    ]
+    return len(required) == 1
 
 
 def strides_of(
@@ -226,20 +241,13 @@ def strides_of(
     neck takes or makes more than maps."""
     if neck is None:
         return [stride for _, stride in channels_and_strides]
-    side, mode = SIDE, neck.training
+    if not takes_one_input(neck):
+        return None
+    mode = neck.training
     maps = [
-        torch.zeros(1, dims, *[-(-side // step)] * 2)
+        torch.zeros(1, dims, *[-(-SIDE // step)] * 2)
         for dims, step in channels_and_strides
     ]
-    parameters = inspect.signature(neck.forward).parameters.values()
-    required = [
-        parameter
-        for parameter in parameters
-        if parameter.default is parameter.empty
-        and parameter.kind != parameter.VAR_KEYWORD
-    ]
-    if len(required) != 1:
-        return None
     try:
         neck.eval()
         with torch.no_grad():
@@ -255,11 +263,9 @@ def strides_of(
         ) from error
     finally:
         neck.train(mode)
-    if not isinstance(outputs, (list, tuple)):
+    if not are_maps(outputs):
         return None
-    if not all(isinstance(out, Tensor) and out.dim() == 4 for out in outputs):
-        return None
-    return [round(side / out.shape[2]) for out in outputs]
+    return [round(SIDE / out.shape[2]) for out in outputs]
 
 
 def advise_on_strides(backbone: Any, wanted: list[int]) -> str:
