@@ -8,7 +8,7 @@ from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 from mmengine.config import Config
-from mmengine.registry import MODELS, DefaultScope
+from mmengine.registry import MODELS
 from torch import nn
 
 from mmlinattn.utils.faults import is_own_fault
@@ -18,6 +18,7 @@ from mmlinattn.weights import DownloadError
 
 from .maps import check_channels, check_levels
 from .recognizers import check_recognizer
+from .registries import scope_of
 
 # Errors of the libraries for a config that can't be built, or can't run at a size.
 LIBRARY_ERRORS = (
@@ -42,10 +43,8 @@ def error_in(cfg: Config, key: str) -> Iterator[None]:
     """Build in a config's scope, without the libraries' prints, and put a key of the
     config before their errors, or the likely name of what is misspelled; a fault of
     ours stays as it is."""
-    name = cfg.get('default_scope', 'mmengine')  # as a runner's
-    scope = DefaultScope.overwrite_default_scope(name)
     try:
-        with quiet(), redirect_stdout(io.StringIO()), scope:
+        with quiet(), redirect_stdout(io.StringIO()), scope_of(cfg):
             yield
     except DownloadError:  # of weights that a model reads when it is built
         raise
@@ -53,7 +52,7 @@ def error_in(cfg: Config, key: str) -> Iterator[None]:
         nodes = {part: cfg.get(part) for part in (key, *BESIDE.get(key, ()))}
         if is_own_fault(error) and not any(is_in(error, x) for x in nodes.values()):
             raise
-        with quiet(), DefaultScope.overwrite_default_scope(name):
+        with quiet(), scope_of(cfg):
             texts = [explain(error, part, node) for part, node in nodes.items()]
         text = next(filter(None, texts), f'{key}: {type(error).__name__}: {error}')
         raise ValueError(text) from error

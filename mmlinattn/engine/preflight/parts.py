@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 from mmengine.config import Config
 from mmengine.hooks import CheckpointHook
-from mmengine.optim import OptimWrapperDict, build_optim_wrapper
+from mmengine.optim import OptimWrapper, OptimWrapperDict, build_optim_wrapper
 from mmengine.registry import (
     EVALUATOR,
     HOOKS,
@@ -19,7 +19,6 @@ from mmengine.registry import (
     VISBACKENDS,
     VISUALIZERS,
     WEIGHT_INITIALIZERS,
-    DefaultScope,
     Registry,
 )
 from mmengine.runner import (
@@ -42,7 +41,7 @@ from mmlinattn.utils.options import (
 
 from .building import error_in
 from .evaluators import metrics_of
-from .registries import find
+from .registries import find, scope_of
 from .samples import LIBRARIES
 from .scores import check_scores
 
@@ -125,15 +124,19 @@ def check_optimizer(cfg: Config, model: nn.Module, loader: Any) -> None:
         if 'process group' in str(error):
             return
         raise
+    if not isinstance(wrapper, OptimWrapperDict) and hasattr(loader, '__len__'):
+        check_schedules(cfg, wrapper, len(loader))
+
+
+def check_schedules(cfg: Config, wrapper: OptimWrapper, length: int) -> None:
+    """Build the schedules of an optimizer, for epochs of a length."""
     schedules = cfg.get('param_scheduler') or []
     schedules = schedules if isinstance(schedules, (list, tuple)) else [schedules]
-    if isinstance(wrapper, OptimWrapperDict) or not hasattr(loader, '__len__'):
-        return
     with error_in(cfg, 'param_scheduler'):
         for schedule in schedules:
             if isinstance(schedule, dict):
-                options = dict(optimizer=wrapper, epoch_length=len(loader))
-                end = default_end(cfg, schedule, len(loader))
+                options = dict(optimizer=wrapper, epoch_length=length)
+                end = default_end(cfg, schedule, length)
                 schedule = copy.deepcopy(schedule)
                 if end is not None:
                     schedule.setdefault('end', end)
@@ -195,7 +198,7 @@ def refuse_swallowed(cfg: Config, key: str, hook: Any) -> None:
     """
     if not isinstance(hook, dict) or cfg.get('runner_type', 'Runner') != 'Runner':
         return
-    with DefaultScope.overwrite_default_scope(cfg.get('default_scope', 'mmengine')):
+    with scope_of(cfg):
         kind = find(HOOKS, hook.get('type'))
     if not isinstance(kind, type) or not issubclass(kind, CheckpointHook):
         return

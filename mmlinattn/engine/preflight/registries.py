@@ -1,8 +1,10 @@
 """Looks up the types of a config."""
 
+from contextlib import AbstractContextManager
 from typing import Any
 
-from mmengine.registry import Registry
+from mmengine.config import Config
+from mmengine.registry import DefaultScope, Registry
 
 
 def find(registry: Registry, kind: Any) -> Any:
@@ -12,3 +14,9 @@ def find(registry: Registry, kind: Any) -> Any:
         return kind
     with registry.switch_scope_and_registry(None) as switched:
         return switched.get(kind)
+
+
+def scope_of(cfg: Config) -> AbstractContextManager:
+    """Return a context in which types are looked up as the config's runner does."""
+    name = cfg.get('default_scope', 'mmengine')
+    return DefaultScope.overwrite_default_scope(name)

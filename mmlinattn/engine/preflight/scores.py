@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Optional
 
 from mmengine.config import Config
-from mmengine.registry import HOOKS, METRICS, DefaultScope
+from mmengine.registry import HOOKS, METRICS
 
 from mmlinattn.utils.options import likely
 
 from .evaluators import metrics_of
-from .registries import find
+from .registries import find, scope_of
 
 AUTO = 'auto'  # the first score, by the checkpoint hook
 # scores of mmseg's IoUMetric, by its iou_metrics; they have no prefix
@@ -45,7 +45,7 @@ def check_scores(cfg: Config, warn: Callable[[str], object]) -> None:
         ValueError: If ``save_best`` or a strict early stopping names another score: the
             run would end after its first validation.
     """
-    with DefaultScope.overwrite_default_scope(cfg.get('default_scope', 'mmengine')):
+    with scope_of(cfg):
         known = [scores_of(metric) for metric in metrics_of(cfg.get('val_evaluator'))]
         hooks = list(watched(cfg))
     if not known or None in known or has_own_evaluator(cfg):
@@ -86,21 +86,37 @@ def scores_of(metric: dict[str, Any]) -> Optional[list[str]]:
     """Return the names of a metric's scores, where ``*`` stands for any ending; None if
     they are not known."""
     kind = find(METRICS, metric.get('type'))
-    library, name = getattr(kind, '__module__', ''), getattr(kind, '__name__', '')
-    if library.startswith('mmseg.') and name == 'IoUMetric':
-        wanted = names_in(metric.get('iou_metrics', 'mIoU'))
-        scores = [score for x in wanted for score in OF_IOU.get(x, ())]
-        prefix = metric.get('prefix')
-        return [f'{prefix}/{score}' if prefix else score for score in scores]
+    library = getattr(kind, '__module__', '').partition('.')[0]
     prefix = metric.get('prefix') or getattr(kind, 'default_prefix', None)
-    if not prefix or library.partition('.')[0] not in ('mmdet', 'mmpretrain'):
+    names_of = NAMES_OF.get((library, getattr(kind, '__name__', '')))
+    if names_of is not None:
+        names = names_of(metric)
+    elif prefix and library in ('mmdet', 'mmpretrain'):
+        names = ['*']
+    else:
         return None
+    return [f'{prefix}/{name}' if prefix else name for name in names]
+
+
+def names_of_iou(metric: dict[str, Any]) -> list[str]:
+    """Return the scores of mmseg's IoUMetric."""
+    wanted = names_in(metric.get('iou_metrics', 'mIoU'))
+    return [score for name in wanted for score in OF_IOU.get(name, ())]
+
+
+def names_of_coco(metric: dict[str, Any]) -> list[str]:
+    """Return the scores of mmdet's CocoMetric, without its prefix."""
     wanted = names_in(metric.get('metric', 'bbox'))
     has_others = metric.get('classwise') or metric.get('metric_items')
-    is_usual = name == 'CocoMetric' and set(wanted) <= set(KINDS_OF_COCO)
-    if has_others or not is_usual:
-        return [f'{prefix}/*']
-    return [f'{prefix}/{part}_{score}' for part in wanted for score in OF_COCO]
+    if has_others or not set(wanted) <= set(KINDS_OF_COCO):
+        return ['*']
+    return [f'{kind}_{score}' for kind in wanted for score in OF_COCO]
+
+
+NAMES_OF = {
+    ('mmseg', 'IoUMetric'): names_of_iou,
+    ('mmdet', 'CocoMetric'): names_of_coco,
+}
 
 
 def names_in(names: Any) -> list[str]:
