@@ -120,18 +120,17 @@ def fetch(address: str, part: Path, progress: bool) -> None:
         begin = done if answer.status == http.client.PARTIAL_CONTENT else 0
         left = answer.headers.get('Content-Length')
         total = begin + int(left) if left else None
-        marks = {name: answer.headers.get(name) for name in MARKS}
+        record = {name: answer.headers.get(name) for name in MARKS}
         if progress:
             of = f', {total / 2**20:,.0f} MiB' if total else ''
             said = f'goes on with {url} at {begin:,} bytes' if begin else f'loads {url}'
             print(f'{said}{of}: {part.parent}', file=sys.stderr)
-        record_of(part).write_text(json.dumps(dict(marks, total=total)))
-        with part.open('ab' if begin else 'wb') as file:
-            bar = bar_of(part, total, begin, progress)
-            with bar:
-                while chunk := answer.read(CHUNK):
-                    file.write(chunk)
-                    bar.update(len(chunk))
+        record_of(part).write_text(json.dumps(dict(record, total=total)))
+        bar = bar_of(part, total, begin, progress)
+        with part.open('ab' if begin else 'wb') as file, bar:
+            while chunk := answer.read(CHUNK):
+                file.write(chunk)
+                bar.update(len(chunk))
     size = part.stat().st_size
     if total is not None and size != total:
         text = f'the connection ended after {size:,} of {total:,} bytes; the next try '
