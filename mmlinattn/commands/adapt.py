@@ -96,8 +96,9 @@ def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     add('--size', type=cli.number(int, 32, 4096), help=text)
     text = 'photos of a step (default: %(default)s)'
     add('--batch-size', type=count, default=32, help=text)
-    text = 'rate of the attentions; maps learn at a fifth of it (default: %(default)s)'
-    add('--lr', type=cli.number(float, 1e-9, 10), default=1e-3, help=text)
+    text = 'rate of the attentions; that of the maps changes alike (default: those of '
+    text += "our configs, which the stages' configs show)"
+    add('--lr', type=cli.number(float, 1e-9, 10), help=text)
     add('--seed', type=cli.number(int, 0, 2**31), default=0, help='(default: 0)')
     text = 'size at which time and memory are measured (default: the median photo, '
     text += 'within 800 x 1333)'
@@ -170,11 +171,7 @@ def check_record(args: argparse.Namespace, work_dir: Path, photos: Photos) -> No
         earlier = record.get('options', {})
         for key, value in options.items():
             if earlier.get(key) != value:
-                raise ValueError(
-                    f'--{key.replace("_", "-")} {value}: the run in {work_dir} began '
-                    f'with {earlier.get(key)}: give that, or --overwrite without '
-                    '--resume'
-                )
+                raise ValueError(explain_other(key, value, earlier.get(key), work_dir))
         if record.get('photos') != digest:
             raise ValueError(
                 f'--data {args.data}: the run in {work_dir} began with other photos: '
@@ -185,6 +182,28 @@ def check_record(args: argparse.Namespace, work_dir: Path, photos: Photos) -> No
         note(f'--resume finds no run in {work_dir}: it begins')
     cli.claim_folder(work_dir, RECORD)
     write_record(work_dir, dict(options=options, photos=digest))
+
+
+def explain_other(key: str, value: Any, earlier: Any, work_dir: Path) -> str:
+    """Return what to do about an option of a resumed run that differs from the one it
+    began with; None stands for an option that was not given."""
+    option = f'--{key.replace("_", "-")}'
+    given = f'no {option}' if value is None else f'{option} {words(value)}'
+    remedy = f'without {option}: leave it out'
+    if earlier is not None:
+        remedy = f'with {words(earlier)}: give that'
+    return (
+        f'{given}: the run in {work_dir} began {remedy}, or --overwrite without '
+        '--resume'
+    )
+
+
+def words(value: Any) -> str:
+    """Return an option's value as it is typed."""
+    values = value if isinstance(value, list) else [value]
+    return ' '.join(
+        '='.join(map(str, one)) if isinstance(one, list) else str(one) for one in values
+    )
 
 
 def write_record(work_dir: Path, record: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from pprint import pformat
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 from mmengine.config import ConfigDict
 from torch import Tensor
@@ -16,7 +16,7 @@ from mmlinattn.engine.hooks.pretrained_backbone_hook import find_hook
 from mmlinattn.hub import find_folder
 from mmlinattn.own_config import tasks_with
 from mmlinattn.runs.alignment import Stage
-from mmlinattn.utils import wrapped_key
+from mmlinattn.utils import load_config, wrapped_key
 from mmlinattn.utils.files import whole_file
 from mmlinattn.weights import write_file
 
@@ -24,9 +24,10 @@ from .teachers import PREFIX, SCOPED, Loaded, Teacher
 
 HELD_BACK, MOST_HELD_BACK = 10, 64  # of so many photos one, but no more
 WARM_UP = 20  # steps
-FEATURES = 5  # the rate of attentions over that of features
 STUDENT = 'backbone'
 SETTINGS = 'configs/_base_/settings/photos-224_{}.py'
+# settings of the stages by name
+STAGES = dict(attention='attention-alignment', features='feature-alignment')
 STAGE = """\"\"\"{title}, written by adapt.py.\"\"\"
 
 _base_ = {base!r}
@@ -134,15 +135,12 @@ def write_stages(plan: Plan) -> list[Stage]:
             draft.write_text(''.join(f'{photo}\n' for photo in photos), 'utf-8')
     stages, load_from = [], None
     lengths = dict(attention=args.epochs, features=args.features_epochs)
-    names = dict(attention='attention-alignment', features='feature-alignment')
     for name, epochs in lengths.items():
         if not epochs:
             continue
-        config = folder / f'{names[name]}.py'
+        config = folder / f'{STAGES[name]}.py'
         with whole_file(config) as draft:
-            draft.write_text(
-                stage_source(plan, names[name], epochs, load_from), 'utf-8'
-            )
+            draft.write_text(stage_source(plan, name, epochs, load_from), 'utf-8')
         stages.append(Stage(name, config, folder / name, epochs))
         load_from = str(folder / name / f'epoch_{epochs}.pth')
     return stages
@@ -153,10 +151,9 @@ def stage_source(plan: Plan, name: str, epochs: int, load_from: Any) -> str:
     args, photos = plan.args, plan.photos
     batch = min(args.batch_size, len(photos.training))
     steps = epochs * (len(photos.training) // batch)
-    lr = args.lr if load_from is None else args.lr / FEATURES
     return STAGE.format(
-        title=f'{name} of {plan.teacher.name} with {" ".join(args.attention)}',
-        base=str(find_folder() / SETTINGS.format(name)),
+        title=f'{STAGES[name]} of {plan.teacher.name} with {" ".join(args.attention)}',
+        base=settings_of(name),
         teacher=pformat(plan.teacher.backbone),
         weights=str(teacher_file(plan.work_dir)),
         student=pformat(plan.student),
@@ -166,11 +163,26 @@ def stage_source(plan: Plan, name: str, epochs: int, load_from: Any) -> str:
         workers=args.workers,
         photos=str(photos.lists(plan.work_dir)[0]),
         epochs=epochs,
-        lr=lr,
+        lr=rate_of(name, args.lr),
         warmup=max(2, min(WARM_UP, steps // 4)),
         load_from=load_from,
         seed=args.seed,
     )
+
+
+def settings_of(name: str) -> str:
+    """Return the path of our config of a stage."""
+    return str(find_folder() / SETTINGS.format(STAGES[name]))
+
+
+def rate_of(name: str, chosen: Optional[float]) -> float:
+    """Return the learning rate of a stage: our config's, or as many times that as a
+    rate that was chosen for the first stage is."""
+    first, own = (
+        load_config(settings_of(stage)).optim_wrapper.optimizer.lr
+        for stage in ('attention', name)
+    )
+    return own if chosen is None else chosen * own / first
 
 
 def write_student(

@@ -19,7 +19,7 @@ from adaptations import argv_of, write_world
 from miniature_backbones import CASES
 from mmengine.registry import MODELS
 
-from mmlinattn.commands import adapt, new_config
+from mmlinattn.commands import adapt, new_config, students
 from mmlinattn.engine.preflight import build_model
 from mmlinattn.models import SwinTransformer
 from mmlinattn.parts import build_model as build_own
@@ -112,6 +112,17 @@ def test_every_way_to_load_it(adapted):
     assert whole.backbone.out_indices == theirs.out_indices
     assert type(whole.backbone.stages[0].blocks[0].attn).__name__ == 'ELFATT'
     whole.load_state_dict(weights)
+
+
+def test_stages_learn_at_the_rates_of_our_configs(adapted):
+    stages = [
+        ('attention', 'attention-alignment', 0.002),
+        ('features', 'feature-alignment', 0.0005),
+    ]
+    for name, file, rate in stages:
+        cfg = load_config(f'{adapted[1]}/student/{file}.py')
+        assert cfg.optim_wrapper.optimizer.lr == rate
+        assert students.rate_of(name, 0.01) == pytest.approx(5 * rate)
 
 
 def test_a_plot(adapted):
@@ -235,7 +246,7 @@ def stop_after_first(hook, runner):
     'more, text',
     [
         (('--resume', '--epochs', '3'), '--epochs 3: the run in .* began with 2'),
-        (('--resume', '--lr', '1'), '--lr 1.0: the run in .* began with 0.001'),
+        (('--resume', '--lr', '1'), '--lr 1.0: the run in .* began without --lr'),
         ((), 'again is the folder of an earlier run: --resume goes on with it'),
     ],
 )
