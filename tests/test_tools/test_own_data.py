@@ -1721,6 +1721,11 @@ CLASSES = {
         {'{name}/a ({i}).png': photo, '{name}/a ({i})_mask.png': label_map(0, 1)},
         notes=('ignored 10 label maps of photos, such as',),
     ),
+    'PNG files of the names of JPEG files': Case(
+        {'{name}/{i}.jpg': photo, '{name}/{i}.png': lambda i: photo(i + 10)},
+        photos=(16, 4, 4),
+        notes=("--images '*.jpg' ignores them: 10 PNG files beside JPEG",),
+    ),
     'objects and defects of MVTec AD': Case(
         {
             '{name}/train/good/{i}.png': photo,

@@ -57,6 +57,7 @@ def read_photo_classes(folder: Folder, index: PhotoIndex) -> Reading:
     if folders_suffice:
         refuse_other_classes(in_folders, in_tables)
         notes = notes_on('ignored {} label maps of photos', sorted(maps))
+        notes += twin_notes(in_folders)
         notes += folder_notes(folder, in_folders)
         return Reading(in_folders, left_out=maps, notes=notes)
     if not in_tables:
@@ -185,6 +186,28 @@ def without_label_maps(
         else:
             maps.add(path)
     return photos, maps
+
+
+def twin_notes(matches: Iterable[Match]) -> list[Note]:
+    """Note PNG files that have the name of a JPEG file in their folder: they may be
+    label maps, or other photos."""
+    photos = [match.source / match.name for match in matches]
+    jpeg = {
+        path.with_suffix(''): path.suffix
+        for path in photos
+        if path.suffix.lower() in JPEG_ENDINGS
+    }
+    twins = [
+        path
+        for path in photos
+        if path.suffix.lower() == '.png' and path.with_suffix('') in jpeg
+    ]
+    if not twins:
+        return []
+    pattern = f'*{jpeg[twins[0].with_suffix("")]}'
+    text = f"if these are label maps, --images '{pattern}' ignores them: "
+    text += '{} PNG files beside JPEG files of their names'
+    return notes_on(text, sorted(twins))
 
 
 def maps_beside_photos(folder: Folder) -> set[Path]:
