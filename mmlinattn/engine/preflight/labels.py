@@ -47,15 +47,12 @@ def check_data(
     check_names(key, parts, warn if may_differ else None)
     head = find_head(core)
     # a head of one class may detect objects of any class
-    if head is None or head.num_classes == 1:
-        return dataset
-    for part in parts if name == 'train' else parts[:1]:
-        check_number(key, part, head, warn, may_differ)
-    labels = labels_of_parts(cfg, key, parts, sample, warn)
-    if name == 'train':
-        if 255 in labels and labels <= {0, 255}:
-            warn_of_ignored(key, dataset, head, warn)
-        check_labels(key, labels, head, warn)
+    if head is not None and head.num_classes != 1:
+        for part in parts if name == 'train' else parts[:1]:
+            check_number(key, part, head, warn, may_differ)
+        labels = labels_of_parts(cfg, key, parts, sample, warn)
+        if name == 'train':
+            check_labels(key, dataset, labels, head, warn)
     return dataset
 
 
@@ -110,10 +107,12 @@ def labels_of_parts(
 
 
 def check_labels(
-    key: str, labels: set[int], head: Any, warn: Callable[[str], object]
+    key: str, dataset: Any, labels: set[int], head: Any, warn: Callable[[str], object]
 ) -> None:
     """Raise a ValueError for labels of a training that a head has no output for;
-    ``warn`` takes those of a loss that takes any label."""
+    ``warn`` takes those of a loss that takes any label, and masks of 0 and 255."""
+    if 255 in labels and labels <= {0, 255}:
+        warn_of_ignored(key, dataset, head, warn)
     outputs, loss = outputs_of(head), getattr(head, 'loss_decode', None)
     largest = max(labels - {getattr(head, 'ignore_index', None)}, default=0)
     if largest < outputs:

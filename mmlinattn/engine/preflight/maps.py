@@ -94,8 +94,7 @@ def check_levels(model: Any, warn: Callable[[str], object]) -> None:
     ValueError for a neck that does not take the maps of one of our backbones, and for
     another number of levels; ``warn`` takes other strides of as many."""
     backbone, neck = getattr(model, 'backbone', None), getattr(model, 'neck', None)
-    name = 'rpn_head' if getattr(model, 'rpn_head', None) is not None else 'bbox_head'
-    generator = getattr(getattr(model, name, None), 'prior_generator', None)
+    head, generator = find_generator(model)
     wanted = getattr(model, 'num_feature_levels', None)
     is_ours = isinstance(backbone, BaseBackbone)
     if backbone is None or not (is_ours or generator or wanted):
@@ -104,27 +103,54 @@ def check_levels(model: Any, warn: Callable[[str], object]) -> None:
     strides = None if maps is None else strides_of(backbone, maps, neck)
     if strides is None:
         return
-    maker = 'model.backbone' if neck is None else 'model.neck'
     if neck is not None:
         check_num_levels(model, strides)
     if generator is None or is_relative(generator):
         return
+    if are_at_levels(model, head, generator, strides, warn):
+        check_regions(model, strides, warn)
+
+
+def find_generator(model: Any) -> tuple[str, Any]:
+    """Return the name of the head of a detector that has anchors or points, and their
+    generator, None without one."""
+    name = 'rpn_head' if getattr(model, 'rpn_head', None) is not None else 'bbox_head'
+    return name, getattr(getattr(model, name, None), 'prior_generator', None)
+
+
+def maker_of(model: Any) -> str:
+    """Return the part of a detector that makes the maps of its heads."""
+    has_neck = getattr(model, 'neck', None) is not None
+    return 'model.neck' if has_neck else 'model.backbone'
+
+
+def are_at_levels(
+    model: Any,
+    head: str,
+    generator: Any,
+    strides: list[int],
+    warn: Callable[[str], object],
+) -> bool:
+    """Return whether maps have the strides of a head's levels; ``warn`` takes others,
+    and a ValueError tells of levels without a map."""
     levels = levels_of(generator)
     text = (
-        f'{maker} makes {len(strides)} maps of strides {strides}, but model.{name} '
-        f'has {len(levels)} levels of strides {levels}'
+        f'{maker_of(model)} makes {len(strides)} maps of strides {strides}, but '
+        f'model.{head} has {len(levels)} levels of strides {levels}'
     )
-    advice = advise_on_strides(backbone, levels) if is_ours else ADVICE
+    advice = ADVICE
+    if isinstance(model.backbone, BaseBackbone):
+        advice = advise_on_strides(model.backbone, levels)
     if lacks_levels(strides, generator):
         raise ValueError(f'{text}{advice}')
     if differ(strides, levels):
         warn(f'{text}, so boxes lie at wrong places{advice}')
-        return
-    check_regions(model, maker, strides, warn)
+        return False
+    return True
 
 
 def check_regions(
-    model: Any, maker: str, strides: list[int], warn: Callable[[str], object]
+    model: Any, strides: list[int], warn: Callable[[str], object]
 ) -> None:
     """Warn of regions that are cut out of maps of other strides than they have."""
     extractor = getattr(getattr(model, 'roi_head', None), 'bbox_roi_extractor', None)
@@ -134,9 +160,9 @@ def check_regions(
         levels = [*(getattr(extractor, 'featmap_strides', None) or ())]
         if differ(strides, levels):
             warn(
-                f'{maker} makes maps of strides {strides}, but model.roi_head.'
-                f'bbox_roi_extractor has featmap_strides={levels}, so regions are cut '
-                f'out at wrong places: set {strides[: len(levels)]}'
+                f'{maker_of(model)} makes maps of strides {strides}, but model.'
+                f'roi_head.bbox_roi_extractor has featmap_strides={levels}, so regions '
+                f'are cut out at wrong places: set {strides[: len(levels)]}'
             )
             return
 

@@ -19,22 +19,8 @@ def check_names(
     known: Any = ()
     for i, part in enumerate(parts, 1):
         place = f'{key}: ' if len(parts) == 1 else f'{key}, set {i}: '
-        meta = getattr(part, 'metainfo', None)
-        category_ids = getattr(part, 'cat_ids', None)
-        names = (meta.get('classes') if isinstance(meta, dict) else None) or ()
-        if isinstance(names, str):
-            raise ValueError(
-                f'{place}metainfo.classes={names!r} is text, of which each letter is a '
-                f'class: write classes=({names!r},), with the comma'
-            )
-        if names and category_ids is not None and not len(category_ids):
-            raise ValueError(
-                f'{place}its annotations have none of its {len(names)} classes, '
-                f'{shown(names)}{those_of(part)}: name theirs in '
-                'metainfo=dict(classes=...)'
-            )
-        if category_ids is not None and len(category_ids) < len(names):
-            check_case(place, part, names)
+        names = names_of(part)
+        check_own_names(place, part, names)
         if any(one != other for one, other in zip(known, names)):
             text = (
                 f'{place}its classes are {shown(names)}, those of another set are '
@@ -45,6 +31,33 @@ def check_names(
                 raise ValueError(text)
             warn(text)
         known = known or names
+
+
+def names_of(part: Any) -> Any:
+    """Return the names of a data set's classes, () for none."""
+    meta = getattr(part, 'metainfo', None)
+    return (meta.get('classes') if isinstance(meta, dict) else None) or ()
+
+
+def check_own_names(place: str, part: Any, names: Any) -> None:
+    """Raise a ValueError for names that are one text, and for a data set without any
+    object of its classes, or without some of them for their letter case."""
+    if isinstance(names, str):
+        raise ValueError(
+            f'{place}metainfo.classes={names!r} is text, of which each letter is a '
+            f'class: write classes=({names!r},), with the comma'
+        )
+    category_ids = getattr(part, 'cat_ids', None)
+    if category_ids is None:
+        return
+    if names and not len(category_ids):
+        raise ValueError(
+            f'{place}its annotations have none of its {len(names)} classes, '
+            f'{shown(names)}{those_of(part)}: name theirs in '
+            'metainfo=dict(classes=...)'
+        )
+    if len(category_ids) < len(names):
+        check_case(place, part, names)
 
 
 def those_of(part: Any) -> str:
