@@ -110,30 +110,52 @@ def summary(
     with options for export.py; without the command that ``draws`` predictions if none
     does."""
     path, score = best_of(runner)
+    lines = dict(
+        score=score or ('none, no validation had one' if cfg.get('val_cfg') else ''),
+        gradients=infinite_gradients(runner),
+        checkpoint=os.path.relpath(path) if path else '',
+        **other_files(runner),
+    )
+    if path:
+        lines.update(next_commands(cfg, config, path, export_options, draws))
+    return [f'{f"{name}:":<11} {text}' for name, text in lines.items() if text]
+
+
+def infinite_gradients(runner: Runner) -> str:
+    """Return the share of iterations with infinite gradients in words; '' for none."""
     scalars = runner.message_hub.log_scalars
     norms = scalars['train/grad_norm'].data[0] if 'train/grad_norm' in scalars else []
     lost = len(norms) - sum(map(math.isfinite, norms))
-    share = f'infinite in {lost} of {len(norms)} iterations, which learned nothing'
+    text = f'infinite in {lost} of {len(norms)} iterations, which learned nothing'
+    return text if lost else ''
+
+
+def other_files(runner: Runner) -> dict[str, str]:
+    """Draw the curves of a training, and return where they, pictures and the log are;
+    '' for what there is not."""
     curves = Path(runner.work_dir, 'curves.png')
-    if 'train/loss' in scalars:
+    if 'train/loss' in runner.message_hub.log_scalars:
         draw_curves(runner, curves)
     pictures = Path(runner.log_dir, 'vis_data', 'vis_image')
-    lines = dict(
-        score=score or ('none, no validation had one' if cfg.get('val_cfg') else ''),
-        gradients=share if lost else '',
-        checkpoint=os.path.relpath(path) if path else '',
+    return dict(
         curves=os.path.relpath(curves) if curves.is_file() else '',
         pictures=os.path.relpath(pictures) if pictures.is_dir() else '',
         log=os.path.relpath(runner.log_dir),
     )
-    if path:
-        model = [config, os.path.relpath(path)]
-        look = [config, '--checkpoint', model[1], '--image', 'PHOTOS']
-        if cfg.get('test_dataloader') is None:  # as of self-supervised models
-            lines.update(start=f'pretrained={model[1]!r} in another config')
-        else:
-            lines.update(test=program.command('test', *model))
-            if draws:
-                lines.update(predict=program.command('predict', *look))
-        lines.update(export=program.command('export', *model, *export_options))
-    return [f'{f"{name}:":<11} {text}' for name, text in lines.items() if text]
+
+
+def next_commands(
+    cfg: Config, config: str, path: str, export_options: Sequence[str], draws: bool
+) -> dict[str, str]:
+    """Return the commands that take a checkpoint, see :func:`summary`."""
+    model = [config, os.path.relpath(path)]
+    commands = {}
+    if cfg.get('test_dataloader') is None:  # as of self-supervised models
+        commands['start'] = f'pretrained={model[1]!r} in another config'
+    else:
+        commands['test'] = program.command('test', *model)
+        if draws:
+            options = '--checkpoint', model[1], '--image', 'PHOTOS'
+            commands['predict'] = program.command('predict', config, *options)
+    commands['export'] = program.command('export', *model, *export_options)
+    return commands
