@@ -4,12 +4,13 @@ Each set of photographs is a config of ``mmlinattn new-config`` (RetinaNet with
 softpp-micro-linear). Images have 320 x 240 pixels, batches four of them, pyramid and
 heads 64 channels, and trainings about 200 iterations or a multiple of them. A start is
 
-nothing        random weights
-ImageNet       EfficientNet-Lite0 with its public weights
-SET            a whole RetinaNet with EfficientNet-Lite0 that was trained on that set
-SET, backbone  its backbone alone
-micro          softpp-micro-linear with random weights
-micro NAME     the same with weights of pretraining.py, which are in a folder
+nothing              random weights
+ImageNet             EfficientNet-Lite0 with its public weights
+ImageNet, norm_eval  the same; its BatchNorm keeps the statistics of the weights
+SET                  a whole RetinaNet with EfficientNet-Lite0, trained on that set
+SET, backbone        its backbone alone
+micro                softpp-micro-linear with random weights
+micro NAME           the same with weights of pretraining.py, which are in a folder
 
 Rates are multiples of new-config's rate for a backbone with weights, 0.0005. A whole
 model's layers of classes keep this rate. Results are written after each training, and a
@@ -57,6 +58,7 @@ SCALE, BATCH, CHANNELS, ITERATIONS = (320, 240), 4, 64, 200
 RATE = 0.001 * (BATCH / 16) ** 0.5
 CLASS_LAYER, PREFIX = 'bbox_head.retina_cls', 'backbone.'
 NOTHING, IMAGENET, MICRO = 'nothing', 'ImageNet', 'micro'
+NORM_EVAL = 'ImageNet, norm_eval'
 LITE0 = dict(
     type='mmpretrain.TIMMBackbone',
     model_name='efficientnet_lite0',
@@ -66,6 +68,7 @@ LITE0 = dict(
 LITE0_WIDTHS, LITE0_MEAN, LITE0_STD = [40, 112, 320], [127.0] * 3, [128.0] * 3
 # blocks of EfficientNet-Lite0 up to strides 4, 8 or 16, by frozen stages
 FROZEN = {1: 2, 2: 3, 3: 5}
+BATCH_NORM = nn.modules.batchnorm._BatchNorm
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,7 @@ class Weights:
 
     def backbone(self, training: Training, model: nn.Module) -> dict[str, Tensor]:
         """Return what a backbone starts from; {} for its random weights."""
-        if training.start == IMAGENET:
+        if training.source == IMAGENET:
             weights = torch.load(self.lite0, map_location='cpu').values()
             # the file has the same layers in the same order, and two more at the end
             return dict(zip(model.state_dict(), weights))
@@ -151,11 +154,13 @@ class Remembered(BaseTransform):
 
 
 class StartHook(Hook):
-    """Loads a backbone's weights, and freezes its first stages."""
+    """Loads a backbone's weights, and freezes its first stages or the statistics of its
+    BatchNorm."""
 
     def __init__(self, training: Training, weights: Weights) -> None:
         self.training, self.weights = training, weights
         self.frozen: list[nn.Module] = []
+        self.norms: list[nn.Module] = []
 
     def before_train(self, runner: Runner) -> None:
         backbone = runner.model.backbone
@@ -165,11 +170,13 @@ class StartHook(Hook):
             lite0 = backbone.timm_model
             blocks = lite0.blocks[: FROZEN[self.training.frozen]]
             self.frozen = [lite0.conv_stem, lite0.bn1, *blocks]
+        if self.training.start == NORM_EVAL:
+            self.norms = [x for x in backbone.modules() if isinstance(x, BATCH_NORM)]
         for module in self.frozen:
             module.requires_grad_(False)
 
     def before_train_iter(self, runner: Runner, *args: Any, **kwargs: Any) -> None:
-        for module in self.frozen:
+        for module in (*self.frozen, *self.norms):
             module.eval()
 
 
@@ -240,7 +247,7 @@ def start_whole(cfg: Config, file: Path, factor: float) -> None:
 
 def is_whole(training: Training) -> bool:
     """Return whether a training starts from a whole detector."""
-    starts = (NOTHING, IMAGENET)
+    starts = (NOTHING, IMAGENET, NORM_EVAL)
     is_part = training.start.endswith(', backbone')
     return not (training.is_micro or is_part or training.start in starts)
 

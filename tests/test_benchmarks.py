@@ -322,6 +322,15 @@ def test_detectors_start_from_weights_and_keep_frozen_stages(fine_tuning, tmp_pa
     assert cfg.optim_wrapper.paramwise_cfg.custom_keys[study.CLASS_LAYER] == dict(
         lr_mult=10.0
     )
+    fixed = study.replace(training, start=study.NORM_EVAL, frozen=0)
+    study.measure(fixed, config, weights, file)
+    after = torch.load(file)['state_dict']
+    means = {
+        key: torch.equal(x, before[i])
+        for i, (key, x) in enumerate(after.items())
+        if key.startswith('backbone.') and key.endswith('running_mean')
+    }
+    assert means and all(means.values())
     part = study.replace(whole, start='b, backbone')
     assert set(weights.backbone(part, None)) == {
         key[len('backbone.') :] for key in after if key.startswith('backbone.')
