@@ -118,13 +118,10 @@ def fetch(address: str, part: Path, progress: bool) -> None:
     url = urldefrag(address).url
     with open_from(url, done, marks) as answer:
         begin = done if answer.status == http.client.PARTIAL_CONTENT else 0
-        left = answer.headers.get('Content-Length')
-        total = begin + int(left) if left else None
-        record = {name: answer.headers.get(name) for name in MARKS}
+        total = total_of(answer, begin)
         if progress:
-            of = f', {total / 2**20:,.0f} MiB' if total else ''
-            said = f'goes on with {url} at {begin:,} bytes' if begin else f'loads {url}'
-            print(f'{said}{of}: {part.parent}', file=sys.stderr)
+            announce(url, begin, total, part.parent)
+        record = {name: answer.headers.get(name) for name in MARKS}
         record_of(part).write_text(json.dumps(dict(record, total=total)))
         bar = bar_of(part, total, begin, progress)
         with part.open('ab' if begin else 'wb') as file, bar:
@@ -135,6 +132,20 @@ def fetch(address: str, part: Path, progress: bool) -> None:
     if total is not None and size != total:
         text = f'the connection ended after {size:,} of {total:,} bytes; the next try '
         raise ConnectionError(f'{text}goes on from there')
+
+
+def total_of(answer: Any, begin: int) -> Optional[int]:
+    """Return the bytes of a file whose part from byte ``begin`` on a server sends; None
+    if it does not say."""
+    left = answer.headers.get('Content-Length')
+    return begin + int(left) if left else None
+
+
+def announce(url: str, begin: int, total: Optional[int], folder: Path) -> None:
+    """Say on stderr what is downloaded, and to which folder."""
+    size = f', {total / 2**20:,.0f} MiB' if total else ''
+    text = f'goes on with {url} at {begin:,} bytes' if begin else f'loads {url}'
+    print(f'{text}{size}: {folder}', file=sys.stderr)
 
 
 def open_from(url: str, done: int, marks: dict[str, str]) -> Any:
