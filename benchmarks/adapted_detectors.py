@@ -54,6 +54,7 @@ from torch import Tensor
 from mmlinattn.parts import build_model
 from mmlinattn.utils.log import quiet
 from mmlinattn.utils.names import inside
+from mmlinattn.weights import read_file
 
 TEACHER_LENGTH = 4.0  # over that of an arm
 TEACHER_FACTOR = 4.0
@@ -112,7 +113,7 @@ class Student:
         these."""
         file = self.study.weights_folder / f'{self.name}.pth'
         backbone = self.adapted('features', seed) if aligned else self.start(seed)
-        known = torch.load(self.study.teacher())
+        known = read_file(self.study.teacher())
         state = {
             key: x
             for key, x in known['state_dict'].items()
@@ -215,7 +216,7 @@ class DetectorStudy(Study):
     def teacher_backbone(self) -> Any:
         """Return the teacher's backbone."""
         model = build_model(BACKBONE)
-        state = torch.load(self.teacher())['state_dict']
+        state = read_file(self.teacher())['state_dict']
         model.load_state_dict(inside(state, PREFIX))
         return model
 

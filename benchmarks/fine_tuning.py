@@ -53,6 +53,7 @@ from mmlinattn.engine.preflight.building import check_strides
 from mmlinattn.utils import load_config
 from mmlinattn.utils.log import quiet
 from mmlinattn.utils.names import inside
+from mmlinattn.weights import read_file
 
 SCALE, BATCH, CHANNELS, ITERATIONS = (320, 240), 4, 64, 200
 RATE = 0.001 * (BATCH / 16) ** 0.5
@@ -131,7 +132,7 @@ class Weights:
             weights = torch.load(self.pretraining / f'{name}.pth')
             return start_of(STARTS[name], weights, training.seed).state_dict()
         if training.start.endswith(', backbone'):
-            known = torch.load(self.detector(training.source))['state_dict']
+            known = read_file(self.detector(training.source))['state_dict']
             return inside(known, PREFIX)
         return {}
 
