@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 from mmlinattn.hub import find_folder
-from mmlinattn.own_data import Note
+from mmlinattn.own_data import OBJECT_TASKS, Note
 from mmlinattn.public_weights import PublicModel, read_models
 from mmlinattn.utils import load_config
 
@@ -13,17 +13,13 @@ from .devices import Devices
 from .starts import NONE, Start
 from .tasks import TASKS
 
-# names of layers that depend on the classes, and so may start anew
-CLASS_LAYERS = dict(
-    det=('fc_cls', 'fc_reg', 'conv_logits', 'retina_cls'),
-    seg=('conv_seg',),
-    cls=('head.',),
-    rot=('fc_cls', 'fc_reg', 'retina_cls', 'conv_cls'),
-)
-FACTORS = """# layers of the classes keep the base config's rate
-anew = dict.fromkeys([{}], dict(lr_mult=10.0))
-paramwise = dict(_base_.optim_wrapper.get('paramwise_cfg') or {{}})
-paramwise.update(custom_keys={{**paramwise.get('custom_keys', {{}}), **anew}})
+# a convolutional detector learned more at this multiple of the rate of transformers:
+# docs/claims/trained_weights.md
+CONVOLUTIONAL = 'EfficientViT', 10
+FACTORS = """# the layer of the classes keeps the base config's rate
+anew = {'head.': dict(lr_mult=10.0)}
+paramwise = dict(_base_.optim_wrapper.get('paramwise_cfg') or {})
+paramwise.update(custom_keys={**paramwise.get('custom_keys', {}), **anew})
 optim_wrapper.update(paramwise_cfg=paramwise)
 """
 
@@ -84,9 +80,18 @@ class Beginning:
         first = f'{self.base.cfg.optim_wrapper.optimizer.lr:g}'
         base_batch = self.base.cfg.auto_scale_lr.base_batch_size
         rate = f'{first} * (batch / {base_batch}) ** 0.5'
-        if self.start.is_whole:
-            return f'{rate} / 10  # by convention, to fine-tune a whole model'
-        return rate if self.pretrained else f'{rate} * 4  # to train from scratch'
+        if self.is_cautious:
+            return f'{rate} / 10  # by convention, to fine-tune a classifier'
+        kind, factor = CONVOLUTIONAL
+        backbone = self.base.cfg.model.backbone.type
+        if self.task in OBJECT_TASKS and backbone.rpartition('.')[2] == kind:
+            rate = f'{rate} * {factor}'
+        return rate if self.has_weights else f'{rate} * 4  # to train from scratch'
+
+    @property
+    def is_cautious(self) -> bool:
+        """Whether a whole model learns at a lower rate than its base config's."""
+        return self.start.is_whole and self.task == 'cls'
 
     def warmup(self) -> str:
         """Return source of the iterations of the warm-up: from scratch, a short one
@@ -97,11 +102,9 @@ class Beginning:
         return f'max({usual}, min(100, iterations // 4))  # to train from scratch'
 
     def factors(self) -> str:
-        """Return lines that give the layers of a whole model that may start anew the
-        rate of the base config."""
-        if not self.start.is_whole:
-            return ''
-        return FACTORS.format(', '.join(map(repr, CLASS_LAYERS[self.task])))
+        """Return lines that give the layer of the classes the base config's rate, where
+        the rest of the model has a lower one."""
+        return FACTORS if self.is_cautious else ''
 
     def describe(self) -> str:
         """Return what a training starts from, in words."""

@@ -224,11 +224,10 @@ def test_whole_model(new_config, monkeypatch, kind):
     masks = {name for name in whole if 'mask' in name}
     assert {*whole} - {*model.state_dict()} == (masks if kind == 'voc' else set())
     assert {*model.state_dict()} <= {*whole}
-    # rates: a tenth, and the schedule's for layers of the classes
     wrapper = build_optim_wrapper(model, cfg.optim_wrapper)
     rates = {x['lr'] for x in wrapper.optimizer.param_groups}
     usual = 1e-4 * (cfg.train_dataloader.batch_size / 16) ** 0.5
-    assert sorted(rates) == pytest.approx([usual / 10, usual])
+    assert sorted(rates) == pytest.approx([usual])
     decays = {x['weight_decay'] for x in wrapper.optimizer.param_groups}
     assert decays == {0.0, 0.05}  # the base config's keys are there, too
     assert cfg.default_hooks.class_rows.data_set == 'mmdet.CocoDataset'

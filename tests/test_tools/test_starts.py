@@ -7,6 +7,8 @@ import torch
 
 from mmlinattn.hub import find_folder
 from mmlinattn.own_config import Devices, starts
+from mmlinattn.own_config.bases import choose_base
+from mmlinattn.own_config.starting import Beginning
 from mmlinattn.own_config.starts import Wish, choose_start
 from mmlinattn.public_weights import read_models
 
@@ -155,3 +157,35 @@ def test_an_own_checkpoint(tmp_path, width):
     Path(path).write_bytes(b'')
     with pytest.raises(ValueError, match='--start=.* is empty'):
         choose('det', CPU, start=str(path))
+
+
+@pytest.mark.parametrize(
+    'task, devices, wish, rate',
+    [
+        ('det', CPU, {}, '0.0001 * (batch / 16) ** 0.5 * 10'),
+        (
+            'det',
+            CPU,
+            dict(start='none', backbone='efficientvit-b1'),
+            '0.0001 * (batch / 16) ** 0.5 * 10 * 4  # to train from scratch',
+        ),
+        ('det', GPU, {}, '0.0001 * (batch / 16) ** 0.5'),
+        ('det', GPU, dict(backbone='swin-t-elfatt'), '0.0001 * (batch / 16) ** 0.5'),
+        ('seg', CPU, {}, '6e-05 * (batch / 16) ** 0.5'),
+        (
+            'cls',
+            CPU,
+            {},
+            '0.002 * (batch / 1024) ** 0.5 / 10  # by convention, to fine-tune a '
+            'classifier',
+        ),
+    ],
+)
+def test_rates(task, devices, wish, rate):
+    """EfficientViT's detectors learn at ten times the rate of our config, whole
+    classifiers at a tenth."""
+    start = choose(task, devices, **wish)
+    base = choose_base(task, start.method, start.backbone, False, start.config)
+    beginning = Beginning(task, start, base)
+    assert beginning.rate() == rate
+    assert bool(beginning.factors()) == (task == 'cls')
