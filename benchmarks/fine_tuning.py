@@ -248,9 +248,9 @@ def start_whole(cfg: Config, file: Path, factor: float) -> None:
 
 def is_whole(training: Training) -> bool:
     """Return whether a training starts from a whole detector."""
-    starts = (NOTHING, IMAGENET, NORM_EVAL)
     is_part = training.start.endswith(', backbone')
-    return not (training.is_micro or is_part or training.start in starts)
+    is_detector = training.source not in (NOTHING, IMAGENET)
+    return is_detector and not (training.is_micro or is_part)
 
 
 def measure(
