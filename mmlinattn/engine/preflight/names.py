@@ -110,8 +110,7 @@ def describe_sets(dataset: Any) -> Iterator[str]:
     for _, part in dicts_in(dataset):
         if 'type' in part and 'pipeline' in part:
             built = DATASETS.build(dict(part, lazy_init=True))
-            names = built.metainfo.get('classes') or ()
-            yield f', {shown(names)}{those_of(built)}'
+            yield f', {shown(names_of(built))}{those_of(built)}'
 
 
 def shown(names: Any) -> str:
