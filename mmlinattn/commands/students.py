@@ -178,11 +178,13 @@ def settings_of(name: str) -> str:
 def rate_of(name: str, chosen: Optional[float]) -> float:
     """Return the learning rate of a stage: our config's, or as many times that as a
     rate that was chosen for the first stage is."""
-    first, own = (
-        load_config(settings_of(stage)).optim_wrapper.optimizer.lr
-        for stage in ('attention', name)
-    )
-    return own if chosen is None else chosen * own / first
+    own = own_rate(name)
+    return own if chosen is None else chosen * own / own_rate('attention')
+
+
+def own_rate(name: str) -> float:
+    """Return the learning rate in our config of a stage."""
+    return load_config(settings_of(name)).optim_wrapper.optimizer.lr
 
 
 def write_student(
