@@ -41,6 +41,7 @@ from mmlinattn.weights import read_checkpoint
 
 from .photo_files import headers_of, list_photos, without_damaged
 from .students import (
+    STAGES,
     Photos,
     Plan,
     next_command,
@@ -54,7 +55,6 @@ from .teachers import Loaded, find_teacher, load_teacher
 MB = 2**20
 CHECKED = 20_000  # photos that are read beforehand
 RECORD = 'adapt.json'
-STAGES = ('attention', 'features')
 # options that a resumed run must have in common with its beginning
 FIXED = [
     *('teacher', 'weights', 'attention', 'attention_options', 'data', 'size'),
@@ -171,7 +171,9 @@ def check_record(args: argparse.Namespace, work_dir: Path, photos: Photos) -> No
         earlier = record.get('options', {})
         for key, value in options.items():
             if earlier.get(key) != value:
-                raise ValueError(explain_other(key, value, earlier.get(key), work_dir))
+                raise ValueError(
+                    explain_difference(key, value, earlier.get(key), work_dir)
+                )
         if record.get('photos') != digest:
             raise ValueError(
                 f'--data {args.data}: the run in {work_dir} began with other photos: '
@@ -184,21 +186,21 @@ def check_record(args: argparse.Namespace, work_dir: Path, photos: Photos) -> No
     write_record(work_dir, dict(options=options, photos=digest))
 
 
-def explain_other(key: str, value: Any, earlier: Any, work_dir: Path) -> str:
-    """Return what to do about an option of a resumed run that differs from the one it
-    began with; None stands for an option that was not given."""
+def explain_difference(key: str, value: Any, earlier: Any, work_dir: Path) -> str:
+    """Return what to do about an option whose value differs from the earlier one, that
+    the resumed run began with; None stands for the option's absence."""
     option = f'--{key.replace("_", "-")}'
-    given = f'no {option}' if value is None else f'{option} {words(value)}'
+    current = f'no {option}' if value is None else f'{option} {as_typed(value)}'
     remedy = f'without {option}: leave it out'
     if earlier is not None:
-        remedy = f'with {words(earlier)}: give that'
+        remedy = f'with {as_typed(earlier)}: give that'
     return (
-        f'{given}: the run in {work_dir} began {remedy}, or --overwrite without '
+        f'{current}: the run in {work_dir} began {remedy}, or --overwrite without '
         '--resume'
     )
 
 
-def words(value: Any) -> str:
+def as_typed(value: Any) -> str:
     """Return an option's value as it is typed."""
     values = value if isinstance(value, list) else [value]
     return ' '.join(
@@ -241,10 +243,10 @@ def read_photos(folder: Path, paths: Sequence[Path]) -> Photos:
             f'{option}: {len(headers)} of {len(paths)} photos were read; another one '
             'that is damaged ends the run'
         )
-    kept = [path for path in paths if path in whole or path not in headers]
+    not_damaged = [path for path in paths if path in whole or path not in headers]
     if not whole:
         raise FileNotFoundError(f'{option}: all photos in it are damaged')
-    return split_photos(kept, [header.size for header in whole.values()])
+    return split_photos(not_damaged, [header.size for header in whole.values()])
 
 
 def check_pairs(loaded: Loaded, student: dict[str, Any]) -> None:
