@@ -183,14 +183,14 @@ class Runs:
         """After each stage of an adaptation."""
         study, budget = self.study, self.study.budget
         made = self.start(seed)
-        found: dict[str, Any] = dict(start=study.top1(made.student))
+        accuracies: dict[str, Any] = dict(start=study.top1(made.student))
         done: list[str] = []
         for stage in ('attention', 'features'):
             rate = self.rate(stage, self.error_at(stage, list(done)))
             epochs = STAGES[stage] * budget
             made.align(stage, study.photographs.train, rate, seed, epochs)
             done.append(stage)
-            found[stage] = study.top1(made.student)
+            accuracies[stage] = study.top1(made.student)
         epochs = STAGES['labels'] * budget
 
         def loss_at(rate: float) -> float:
@@ -200,7 +200,7 @@ class Runs:
 
         self.labels(made, 'labels', epochs, self.rate('labels', loss_at), seed)
         sizes = {side: study.top1(made.student, side) for side in SIZES}
-        return dict(found, whole=sizes[CROP], sizes=sizes)
+        return dict(accuracies, whole=sizes[CROP], sizes=sizes)
 
     def error_at(self, stage: str, done: list[str]) -> Callable[[float], float]:
         """Return the function from a rate to the error that it leaves."""

@@ -122,13 +122,13 @@ def fit_last_layer(model, images, targets):
     H, W), in which further numbers stand for no class."""
     head = head_of(model)
     layer = head.conv_seg if targets.dim() == 3 else head.fc
-    kept = []
-    handle = layer.register_forward_pre_hook(lambda _, args: kept.append(args[0]))
+    inputs = []
+    handle = layer.register_forward_pre_hook(lambda _, args: inputs.append(args[0]))
     sums = products = 0
     num_classes = len(layer.weight)
     for image, target in zip(images.split(1), targets.split(1)):
         run(model, image)
-        x = kept.pop().double()
+        x = inputs.pop().double()
         if x.dim() == 4:
             target = nn.functional.interpolate(target[None].float(), x.shape[-2:])
             x = x[0].flatten(1).T

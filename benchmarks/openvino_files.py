@@ -21,10 +21,10 @@ def differences(session, model, pixels):
     """Return the largest difference of each output, or its shapes where they differ."""
     names = [output.name for output in session.get_outputs()]
     expected = dict(zip(names, session.run(None, {'image': pixels})))
-    found = model({'image': pixels})
+    outputs = model({'image': pixels})
     result = {}
     for name, first in expected.items():
-        second = np.asarray(found[name])
+        second = np.asarray(outputs[name])
         if first.shape != second.shape:
             result[name] = f'{first.shape} and {second.shape}'
         elif first.size:

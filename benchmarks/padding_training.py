@@ -230,7 +230,7 @@ def fit(
     """
     rate = training.rate
     optimizer = torch.optim.AdamW(detector.parameters(), lr=rate, weight_decay=0.05)
-    random, order, found = np.random.default_rng(training.seed), [], []
+    random, order, history = np.random.default_rng(training.seed), [], []
     detector.train()
     for step in range(training.steps):
         if len(order) < BATCH:
@@ -245,8 +245,8 @@ def fit(
         loss.backward()
         torch.nn.utils.clip_grad_norm_(detector.parameters(), 5.0)
         optimizer.step()
-        found.append(float(loss))
-    return found
+        history.append(float(loss))
+    return history
 
 
 @torch.no_grad()
@@ -255,9 +255,9 @@ def score(detector: torch.nn.Module, photos: list[dict]) -> dict:
     detector.eval()
     metric = CocoMetric(metric='bbox')
     metric.dataset_meta = dict(classes=CLASSES)
-    found = []
+    values = []
     for photo in photos:
-        found.append(losses(detector, batch_of([photo])))
+        values.append(losses(detector, batch_of([photo])))
         data = detector.data_preprocessor(batch_of([photo]), False)
         inputs, samples = data['inputs'], data['data_samples']
         (sample,) = detector.predict(inputs, samples, rescale=False)
@@ -271,7 +271,7 @@ def score(detector: torch.nn.Module, photos: list[dict]) -> dict:
     with quiet():
         # it has no entry where nothing is found
         ap = metric.evaluate(len(photos)).get('coco/bbox_mAP', 0.0)
-    classes, boxes = torch.stack(found).mean(0).tolist()
+    classes, boxes = torch.stack(values).mean(0).tolist()
     return dict(AP=ap, classes=round(classes, 4), boxes=round(boxes, 4))
 
 
@@ -327,16 +327,16 @@ def similarities(detector: torch.nn.Module, photos: list[dict]) -> dict[str, flo
     backbone.norm_eval, backbone.mask_padding = True, True
     backbone.train()
     photos = [x for x in photos if x['image'].size(1) < CANVAS][:16]
-    alone, found = gradient(detector, photos, False), {}
+    alone, cosines = gradient(detector, photos, False), {}
     for name in PADDING:
         backbone.mask_padding = name == 'left out'
         padded = gradient(detector, photos, True)
         cosine = torch.nn.functional.cosine_similarity(alone, padded, dim=0)
-        found[name] = round(float(cosine), 3)
+        cosines[name] = round(float(cosine), 3)
     backbone.mask_padding, backbone.norm_eval = mask, norm_eval
     backbone.train()
     detector.zero_grad()
-    return found
+    return cosines
 
 
 def measure(training: Training) -> dict:
@@ -354,9 +354,9 @@ def measure(training: Training) -> dict:
     row: dict[str, Any] = asdict(training)
     row['cosines before'] = similarities(detector, photos)
     began = time.process_time()
-    found = fit(detector, photos, training)
+    history = fit(detector, photos, training)
     row['seconds_per_step'] = round((time.process_time() - began) / training.steps, 3)
-    parts = np.array_split(found, min(20, len(found)))
+    parts = np.array_split(history, min(20, len(history)))
     row['losses'] = [round(float(part.mean()), 3) for part in parts]
     row['cosines after'] = similarities(detector, photos)
     row['differences'] = differences(detector, tests[:60])

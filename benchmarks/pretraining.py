@@ -323,11 +323,11 @@ def start_of(start: Start, weights: Any, seed: int) -> nn.Module:
     backbone = build(start, is_classifier=False)
     if weights is not None:
         own = backbone.state_dict()
-        kept = {key: x for key, x in weights.items() if key in own}
-        lost = own.keys() - kept.keys()
+        shared = {key: x for key, x in weights.items() if key in own}
+        lost = own.keys() - shared.keys()
         if any(not key.startswith(('norm', 'stages.3.norm')) for key in lost):
             raise ValueError(f'the classifier lacks {sorted(lost)}')
-        backbone.load_state_dict({**own, **kept})
+        backbone.load_state_dict({**own, **shared})
     return backbone
 
 

@@ -64,7 +64,7 @@ def compared(pair: Pair, learns: bool, errors: dict[str, Tensor]) -> Iterator[No
         before[:] = args
 
     def compare(
-        attention: nn.Module, args: tuple, given: dict[str, Any], theirs: Tensor
+        attention: nn.Module, args: tuple, kwargs: dict[str, Any], theirs: Tensor
     ) -> None:
         options = {}
         if getattr(pair.student, 'reads_shortcut', False) and pair.teacher.pre_norm:

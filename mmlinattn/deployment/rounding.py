@@ -69,9 +69,9 @@ class Rounded:
                 largest sum of magnitudes in a product: no partial sum of it is larger,
                 in any order. What is not noted is 0.
         """
-        taken = self._session.get_inputs()[0].name
+        input_name = self._session.get_inputs()[0].name
         names = [*self._outputs, *self._notes]
-        values = dict(zip(names, self._session.run(names, {taken: images})))
+        values = dict(zip(names, self._session.run(names, {input_name: images})))
         largest, sums = (
             max(
                 (float(values[x]) for x in self._notes if x.startswith(kind)), default=0

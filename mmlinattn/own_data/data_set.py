@@ -227,8 +227,8 @@ def measure(matches: list[Match], task: str, notes: list[Note]) -> list[Photo]:
         if header is None:
             noted[UNREAD].append(path)
             continue
-        photo, counts, found_faults = measure_photo(match, path, header, task)
-        faults += [(path, fault) for fault in found_faults]
+        photo, counts, faults_of_photo = measure_photo(match, path, header, task)
+        faults += [(path, fault) for fault in faults_of_photo]
         photos.append(photo)
         read.append((path, header))
         if header.ends_early:

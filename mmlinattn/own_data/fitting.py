@@ -127,8 +127,8 @@ def without_repeated(objects: Sequence[Object]) -> list[Object]:
     for outlines in alike.values():
         if len(outlines) > 1:
             outlines.pop(None, None)
-    kept = {id(item) for outlines in alike.values() for item in outlines.values()}
-    return [item for item in objects if id(item) in kept]
+    distinct = {id(item) for outlines in alike.values() for item in outlines.values()}
+    return [item for item in objects if id(item) in distinct]
 
 
 def _corners(objects: Sequence[Object]) -> tuple[np.ndarray, np.ndarray]:

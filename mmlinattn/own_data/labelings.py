@@ -109,14 +109,14 @@ def _used_ids(contents: MapContents) -> set[int]:
 
 def choose_table(contents: MapContents, ids: set[int]) -> Optional[NameTable]:
     """Return the first table that names all ids; others are noted if there is none."""
-    lacking = []
+    notes = []
     for table in contents.wanted.tables:
         unnamed = sorted(ids - table.names.keys())
         if not unnamed:
             return table
-        lacking.append(f'{table.path} names no id {unnamed[0]}, and is not used')
-    if lacking:
-        contents.note(lacking[0])
+        notes.append(f'{table.path} names no id {unnamed[0]}, and is not used')
+    if notes:
+        contents.note(notes[0])
     return None
 
 

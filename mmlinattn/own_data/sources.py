@@ -76,13 +76,13 @@ class Sources:
         """Return the folders of a photo that are no split and say nothing of what it
         shows."""
         parts = path.parent.relative_to(self.root).parts
-        kept = []
+        folders = []
         for part in parts:
             rest = LONE_SPLIT.sub('', part.lower())
             neutral = words_of(part) and {*words_of(part)} <= NEUTRAL_WORDS
             if not split_of_name(part) and not neutral:
-                kept.append(rest.strip('_- '))
-        return tuple(kept)
+                folders.append(rest.strip('_- '))
+        return tuple(folders)
 
     def group(self, photos: Sequence[Photo]) -> list[list[Photo]]:
         """Return photos of one source together, in the order of the first of each."""

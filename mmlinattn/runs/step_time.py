@@ -124,12 +124,12 @@ class TimedModel:
 def without_downloads(node: Any) -> Any:
     """Return a copy of a model's config without initial weights to read."""
     if isinstance(node, dict):
-        kept = {
+        parts = {
             key: without_downloads(value)
             for key, value in node.items()
             if not (key == 'init_cfg' and 'checkpoint' in str(value))
         }
-        return type(node)(kept)
+        return type(node)(parts)
     if isinstance(node, (list, tuple)):
         return type(node)(without_downloads(value) for value in node)
     return node

@@ -227,12 +227,14 @@ def build_quietly(registry: Registry, part: Any) -> None:
             raise
 
 
-def compare(kind: Any, part: Mapping[str, Any], given: Set[str] = frozenset()) -> None:
+def compare(
+    kind: Any, part: Mapping[str, Any], supplied: Set[str] = frozenset()
+) -> None:
     """Raise an OptionError as a call would, for options that a class or a function does
-    not have; ``given`` are those that it gets elsewhere. It calls nothing."""
+    not have; ``supplied`` are those that it gets elsewhere. It calls nothing."""
     if is_open(kind):
         return
-    known = {*signature_of(kind)[0], *given, *OF_BUILDERS}
+    known = {*signature_of(kind)[0], *supplied, *OF_BUILDERS}
     for name in part:
         if name not in known:
             raise OptionError(kind, name)
