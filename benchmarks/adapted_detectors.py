@@ -19,13 +19,14 @@ AP, or without labels by the error on these photographs.
 The config is one of ``mmlinattn new-config``: see fine_tuning.py.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import common  # noqa: F401
 import torch
-from adaptation import STAGES, arms_of
+from adaptation import ARMS, STAGES, arms_of
 from adaptation_models import (
     MEAN,
     NEW,
@@ -255,23 +256,25 @@ class DetectorStudy(Study):
                 photographs.append(preprocessor(data, False)['inputs'][0])
         return photographs
 
-    def run(self, name: str, seeds: int) -> None:
-        """Train a student in all arms."""
+    def run(self, name: str, arms: Sequence[str], seeds: int) -> None:
+        """Train a student in those arms that it has."""
         self.teacher()
         rows = self.results['students'].setdefault(name, {})
         student = Student(self, name, rows.setdefault('rates', {}))
-        self.complete(name, rows, arms_of(student), seeds)
+        chosen = {key: arm for key, arm in arms_of(student).items() if key in arms}
+        self.complete(name, rows, chosen, seeds)
 
 
 def main(argv: Any = None) -> None:
     parser = study_parser(__doc__)
     parser.add_argument('--config', type=Path, required=True)
     parser.add_argument('--students', nargs='+', choices=NAMES, default=[*NAMES])
+    parser.add_argument('--arms', nargs='+', choices=ARMS, default=[*ARMS])
     args = parser.parse_args(argv)
     torch.set_num_threads(args.threads)
     study = DetectorStudy(args.config, args.out)
     for name in args.students:
-        study.run(name, args.seeds)
+        study.run(name, args.arms, args.seeds)
 
 
 if __name__ == '__main__':
