@@ -62,7 +62,7 @@ RATES = dict(
     carried=(0.0005, 0.001, 0.002),
     scratch=(0.0005, 0.001, 0.002),
 )
-MOST_RATES, TUNING_SEED = 6, 100
+MOST_RATES, TUNING_SEED = 8, 100
 SIZES = (64, 96, 128, 160)
 ARMS = ('aligned', 'carried', 'scratch')
 GATE = ('ELFATT', NEW, MEAN, SAME)
