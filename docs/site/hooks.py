@@ -95,9 +95,9 @@ def on_post_template(output_content, template_name, config):
 
 def on_post_build(config):
     """Stop if a page loads anything from other servers."""
-    found = foreign_loads(config.site_dir)
-    if found:
-        raise PluginError('loaded from other servers: ' + '\n'.join(found))
+    addresses = foreign_loads(config.site_dir)
+    if addresses:
+        raise PluginError('loaded from other servers: ' + '\n'.join(addresses))
 
 
 def keep_options_whole(code):

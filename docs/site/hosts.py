@@ -20,7 +20,7 @@ class Loads(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.found = []
+        self.addresses = []
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
@@ -28,7 +28,9 @@ class Loads(HTMLParser):
         names = ['src', 'srcset', 'poster', 'data']
         if tag == 'link' and not NAMES_ONLY & set(attrs.get('rel', '').split()):
             names.append('href')
-        self.found += [part for name in names for part in attrs.get(name, '').split()]
+        self.addresses += [
+            part for name in names for part in attrs.get(name, '').split()
+        ]
 
 
 def foreign_loads(folder):
@@ -45,11 +47,11 @@ def foreign_loads(folder):
         if path.suffix not in ('.html', '.css', '.svg'):
             continue
         text = path.read_text('utf-8')
-        found = [a or b for a, b in IN_STYLE.findall(text)]
+        addresses = [a or b for a, b in IN_STYLE.findall(text)]
         if path.suffix != '.css':
-            found += Loads(text).found
+            addresses += Loads(text).addresses
         if path.suffix == '.html' and POLICY not in text:
-            found.append('//anywhere, without the policy')
+            addresses.append('//anywhere, without the policy')
         name = path.relative_to(folder)
-        lines += [f'{name}: {x}' for x in found if OTHER_HOST.match(x)]
+        lines += [f'{name}: {x}' for x in addresses if OTHER_HOST.match(x)]
     return lines

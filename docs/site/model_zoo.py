@@ -200,8 +200,8 @@ def start_of(path):
         return ast.literal_eval(names['pretrained'])
     bases = ast.literal_eval(names.get('_base_', ast.Constant([])))
     bases = [bases] if isinstance(bases, str) else bases
-    found = [start_of(path.parent / base) for base in bases if '::' not in base]
-    return next(filter(None, found), None)
+    starts = [start_of(path.parent / base) for base in bases if '::' not in base]
+    return next(filter(None, starts), None)
 
 
 def zoo_row(entry, printed):

@@ -54,7 +54,7 @@ NO_PROSE = re.compile(
 )
 # Student's t, two-sided 90 %, by degrees of freedom
 STUDENT = (math.nan, 6.314, 2.920, 2.353, 2.132, 2.015)
-Found = dict[tuple[str, ...], float]
+Values = dict[tuple[str, ...], float]
 
 
 @lru_cache
@@ -95,24 +95,24 @@ def as_named(value: Any) -> str:
     return '×'.join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def look_up(words: list[str]) -> Found:
+def look_up(words: list[str]) -> Values:
     """Return the numbers at a place, by the keys of its `*`."""
     file, *steps = words
     if file == 'numbers':
         return {(str(i),): float(step) for i, step in enumerate(steps)}
-    found: list[tuple[tuple[str, ...], Any]] = [((), read(file))]
+    entries: list[tuple[tuple[str, ...], Any]] = [((), read(file))]
     for step in steps:
-        if len(found) > 1:  # not every seed has been tested in every way
-            found = [
-                (k, x) for k, x in found if not isinstance(x, dict) or has(x, step)
+        if len(entries) > 1:  # not every seed has been tested in every way
+            entries = [
+                (k, x) for k, x in entries if not isinstance(x, dict) or has(x, step)
             ]
-        found = [(k + j, x) for k, tree in found for j, x in take(tree, step)]
-    if not found:
+        entries = [(k + j, x) for k, tree in entries for j, x in take(tree, step)]
+    if not entries:
         raise LookupError(f'nothing at {" ".join(words)}')
-    return {key: float(x) for key, x in found}
+    return {key: float(x) for key, x in entries}
 
 
-def combine(first: Found, sign: str, second: Found) -> Found:
+def combine(first: Values, sign: str, second: Values) -> Values:
     """Return differences or quotients, of equal keys where both have several values."""
     if len(second) == 1 and len(first) > 1:
         second = dict.fromkeys(first, *second.values())
@@ -140,7 +140,7 @@ STATISTICS: dict[str, Callable[[list[float]], list[float]]] = {
 }
 
 
-def exponent(large: Found, small: Found) -> list[float]:
+def exponent(large: Values, small: Values) -> list[float]:
     """Return the power of the second values with which the first ones grow."""
     growth, base = (
         math.log(list(x.values())[-1] / next(iter(x.values()))) for x in (large, small)
@@ -149,10 +149,10 @@ def exponent(large: Found, small: Found) -> list[float]:
 
 
 def evaluate(text: str) -> list[float]:
-    """Return the numbers that a comment stands for.
+    """Return the numbers of a source.
 
     Args:
-        text: What stands behind `=` in the comment.
+        text: Its statistic and places, as above.
 
     Raises:
         LookupError: If a file has no such place, or there is no such statistic.
@@ -165,16 +165,16 @@ def evaluate(text: str) -> list[float]:
     place, other = words[:at], words[at + 1 :]
     if other and not other[0].endswith(('.json', '.yml', 'numbers')):
         other = place[: -len(other)] + other
-    found = look_up(place)
+    values = look_up(place)
     if statistic == 'exponent':
-        return exponent(found, look_up(other))
+        return exponent(values, look_up(other))
     if other:
-        found = combine(found, words[at], look_up(other))
-    values = STATISTICS[statistic](list(found.values()))
+        values = combine(values, words[at], look_up(other))
+    numbers = STATISTICS[statistic](list(values.values()))
     if statistic == 'interval':
-        return [sign * values[0], abs(sign) * values[1]]
-    values = [sign * x for x in values]
-    return sorted(values) if statistic == 'range' else values
+        return [sign * numbers[0], abs(sign) * numbers[1]]
+    numbers = [sign * x for x in numbers]
+    return sorted(numbers) if statistic == 'range' else numbers
 
 
 def is_rounded(text: str, value: float) -> bool:
@@ -219,23 +219,23 @@ def check_entry(
     page: str, entry: dict[str, Any]
 ) -> tuple[list[tuple[int, int]], list[str]]:
     """Return the spans of a page that an entry covers, and what is wrong with them."""
-    found, fault = find_words(page, entry)
+    match, fault = find_words(page, entry)
     if fault:
         return [], [fault]
     if 'no_file' in entry:
-        return [found.span()], []
+        return [match.span()], []
     sources = entry['from']
     values, faults = [], []
     for source in [sources] if isinstance(sources, str) else sources:
         of_source, fault = try_evaluate(source)
         values += of_source
         faults += [fault] * bool(fault)
-    printed = found.groups()[::2]
+    printed = match.groups()[::2]
     fits = len(printed) == len(values) and all(map(is_rounded, printed, values))
     if not faults and not fits:
         shown = ', '.join(f'{x:.5g}' for x in values)
         faults.append(f'{[*printed]}, not {shown}: {entry["words"]}')
-    return [found.span(i) for i in range(1, found.re.groups, 2)], faults
+    return [match.span(i) for i in range(1, match.re.groups, 2)], faults
 
 
 def faults_of(

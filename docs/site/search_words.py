@@ -61,9 +61,9 @@ def main() -> None:
     faults = []
     for words, places in yaml.safe_load(WORDS.read_text('utf-8')).items():
         faults += [f'{words}: no place {x}' for x in places if x not in known]
-        found = search(index, words)
-        if not found or found[0] not in places:
-            faults.append(f'{words}: {", ".join(found[:3]) or "nothing"}')
+        results = search(index, words)
+        if not results or results[0] not in places:
+            faults.append(f'{words}: {", ".join(results[:3]) or "nothing"}')
     if faults:
         sys.exit('search: the first result does not help\n' + '\n'.join(faults))
 
