@@ -29,8 +29,9 @@ controls and one student of one teacher.
 
 import argparse
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import common  # noqa: F401
 import torch
@@ -102,11 +103,11 @@ class AdaptationStudy(Study):
         """Return the share of right photographs of the test."""
         return round(evaluate(model, self.photographs.test, side)[1], 4)
 
-    def student(self, teacher: str, name: str, seeds: int) -> None:
-        """Train a student in all arms."""
+    def student(self, teacher: str, name: str, arms: Sequence[str], seeds: int) -> None:
+        """Train a student in those arms that it has."""
         rows = self.results['students'].setdefault(f'{teacher}, {name}', {})
         runs = Runs(self, self.teacher(teacher), name, rows.setdefault('rates', {}))
-        self.complete(f'{teacher}, {name}', rows, arms_of(runs), seeds)
+        self.complete(f'{teacher}, {name}', rows, arms_of(runs, arms), seeds)
 
 
 class Runs:
@@ -225,10 +226,11 @@ class Runs:
         return made
 
 
-def arms_of(runs: Any) -> dict[str, Callable[[int], Any]]:
-    """Return the arms of a student by name; the teacher itself only learns further."""
+def arms_of(runs: Any, arms: Sequence[str] = ARMS) -> dict[str, Callable[[int], Any]]:
+    """Return those of the arms by name that a student has; the teacher itself only
+    learns further."""
     names = ('carried',) if runs.name == SAME else ARMS
-    return {arm: getattr(runs, arm) for arm in names}
+    return {arm: getattr(runs, arm) for arm in names if arm in arms}
 
 
 def fits(teacher: str, student: str) -> bool:
@@ -243,6 +245,7 @@ def main(argv: Any = None) -> None:
     parser.add_argument('--imagenette', type=Path, required=True, metavar='DIR')
     parser.add_argument('--teachers', nargs='+', choices=TEACHERS, default=[*TEACHERS])
     parser.add_argument('--students', nargs='+', choices=NAMES, default=[*NAMES])
+    parser.add_argument('--arms', nargs='+', choices=ARMS, default=[*ARMS])
     parser.add_argument('--gate', action='store_true')
     parser.add_argument('--epochs', type=float, default=TEACHER_EPOCHS)
     args = parser.parse_args(argv)
@@ -253,7 +256,7 @@ def main(argv: Any = None) -> None:
     for teacher in teachers:
         for student in students:
             if fits(teacher, student):
-                study.student(teacher, student, args.seeds)
+                study.student(teacher, student, args.arms, args.seeds)
 
 
 if __name__ == '__main__':

@@ -261,8 +261,7 @@ class DetectorStudy(Study):
         self.teacher()
         rows = self.results['students'].setdefault(name, {})
         student = Student(self, name, rows.setdefault('rates', {}))
-        chosen = {key: arm for key, arm in arms_of(student).items() if key in arms}
-        self.complete(name, rows, chosen, seeds)
+        self.complete(name, rows, arms_of(student, arms), seeds)
 
 
 def main(argv: Any = None) -> None:
