@@ -47,6 +47,7 @@ from fine_tuning import (
     train_detector,
 )
 from mmengine.config import Config
+from mmengine.model.utils import stack_batch
 from mmengine.registry import DATASETS, MODELS, DefaultScope
 from pretraining import draw, lessen
 from studies import Study, study_parser, tune
@@ -234,13 +235,13 @@ class DetectorStudy(Study):
 
     def batches(self, part: str, num: int, seed: int) -> list[Tensor]:
         """Return batches (B, 3, H, W) of the photographs of a part, as models take
-        them, in a random order."""
+        them, in a random order; smaller ones have zeros below and on the right."""
         if part not in self.photographs:
             self.photographs[part] = self.read(part)
         photographs = self.photographs[part]
         random = torch.Generator().manual_seed(seed)
         return [
-            torch.stack([photographs[i] for i in chosen])
+            stack_batch([photographs[i] for i in chosen])
             for chosen in draw(len(photographs), BATCH, num, random)
         ]
 
