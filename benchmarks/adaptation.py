@@ -226,7 +226,7 @@ class Runs:
         return made
 
 
-def arms_of(runs: Any, arms: Sequence[str] = ARMS) -> dict[str, Callable[[int], Any]]:
+def arms_of(runs: Any, arms: Sequence[str]) -> dict[str, Callable[[int], Any]]:
     """Return those of the arms by name that a student has; the teacher itself only
     learns further."""
     names = ('carried',) if runs.name == SAME else ARMS
