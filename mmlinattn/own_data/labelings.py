@@ -108,15 +108,14 @@ def _used_ids(contents: MapContents) -> set[int]:
 
 
 def choose_table(contents: MapContents, ids: set[int]) -> Optional[NameTable]:
-    """Return the first table that names all ids; others are noted if there is none."""
-    notes = []
-    for table in contents.wanted.tables:
-        unnamed = sorted(ids - table.names.keys())
-        if not unnamed:
+    """Return the first table that names all ids; without one, the first is noted."""
+    tables = contents.wanted.tables
+    for table in tables:
+        if ids <= table.names.keys():
             return table
-        notes.append(f'{table.path} names no id {unnamed[0]}, and is not used')
-    if notes:
-        contents.note(notes[0])
+    if tables:
+        unnamed = min(ids - tables[0].names.keys())
+        contents.note(f'{tables[0].path} names no id {unnamed}, and is not used')
     return None
 
 
