@@ -1,7 +1,15 @@
 """One equation, one function: tensors in, tensors out."""
 
 from .agent import agent_attention
-from .blocks import block_shape_on, blockify, crop_map, pad_map, square_side, unblockify
+from .blocks import (
+    block_shape_on,
+    blockify,
+    blocks_to_map,
+    crop_map,
+    pad_map,
+    square_side,
+    unblockify,
+)
 from .convolution import depthwise_conv2d, dynamic_conv2d
 from .efficient import efficient_attention
 from .elfatt import elfatt_attention
@@ -9,8 +17,8 @@ from .focused import focus, focused_linear_attention
 from .inline import inline_attention
 from .local import local_attention
 from .magnitude_aware import magnitude_aware_attention
-from .maps import to_map, to_tokens, unflatten
-from .mlla import mlla_attention
+from .maps import to_map, to_tokens, unflatten, without_extra_tokens
+from .mlla import add_mlla_attention, mlla_attention
 from .norm_aware import norm_aware_attention
 from .nystrom import iterative_pinv, nystrom_attention
 from .oversmoothing import attn_scale, dc_component, feat_scale
@@ -30,10 +38,12 @@ from .vssd import non_causal_ssd
 
 __all__ = [
     'adaptive_avg_pool2d',
+    'add_mlla_attention',
     'agent_attention',
     'attn_scale',
     'block_shape_on',
     'blockify',
+    'blocks_to_map',
     'cholesky_solve',
     'crop_map',
     'dc_component',
@@ -78,4 +88,5 @@ __all__ = [
     'trained_swiglu',
     'unblockify',
     'unflatten',
+    'without_extra_tokens',
 ]

@@ -6,7 +6,7 @@ block or (s, t) sides of any, n blocks, d channels.
 
 import math
 from collections.abc import Sequence
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 import torch
 from torch import Tensor
@@ -90,23 +90,40 @@ def blockify(x: Tensor, hw_shape: Shape, side: Side, centered: bool = False) -> 
     (num_rows, num_cols), (rows, cols) = _grid(hw_shape, side)
     maps = unflatten(x, -2, hw_shape)
     maps = _pad(maps, _whole_blocks(hw_shape, side), hw_shape, centered)
-    # each side on its own, so that a compiler need not divide numbers of tokens
-    blocks = unflatten(unflatten(maps, -2, (num_cols, cols)), -4, (num_rows, rows))
-    blocks = blocks.transpose(-4, -3)
+    blocks = _split_sides(maps, (num_rows, rows, num_cols, cols))
     if _is_compiled():  # it would ask which sizes need a copy
         blocks = blocks.clone(memory_format=torch.contiguous_format)
-    return blocks.flatten(-5, -4).flatten(-3, -2)
+    if is_traced():
+        return blocks.flatten(-5, -4).flatten(-3, -2)
+    return blocks.reshape(*x.shape[:-2], num_rows * num_cols, rows * cols, x.size(-1))
 
 
 def unblockify(
     x: Tensor, hw_shape: Shape, side: Side, centered: bool = False
 ) -> Tensor:
     """Undo :func:`blockify`: (..., n, s * t, d) to (..., N, d)."""
-    grid, sides = _grid(hw_shape, side)
+    return blocks_to_map(x, hw_shape, side, centered).flatten(-3, -2)
+
+
+def blocks_to_map(
+    x: Tensor, hw_shape: Shape, side: Side, centered: bool = False
+) -> Tensor:
+    """Undo :func:`blockify`, but return a map: (..., n, s * t, d) to (..., H, W, d)."""
+    (num_rows, num_cols), (rows, cols) = _grid(hw_shape, side)
     padded_shape = _whole_blocks(hw_shape, side)
-    blocks = unflatten(unflatten(x, -2, sides), -4, grid).transpose(-4, -3)
+    blocks = _split_sides(x, (num_rows, num_cols, rows, cols))
     maps = blocks.reshape(*x.shape[:-3], *padded_shape, x.size(-1))
-    return _crop(maps, padded_shape, hw_shape, centered).flatten(-3, -2)
+    return _crop(maps, padded_shape, hw_shape, centered)
+
+
+def _split_sides(x: Tensor, sides: Sequence[Any]) -> Tensor:
+    """Split two axes before the channels into four, of which the middle ones are then
+    exchanged."""
+    if not is_traced():
+        blocks = x.view(*x.shape[:-3], *sides, x.size(-1))
+    else:  # each axis on its own: a compiler need not divide numbers of tokens
+        blocks = unflatten(unflatten(x, -2, sides[2:]), -4, sides[:2])
+    return blocks.transpose(-4, -3)
 
 
 def block_shape_on(hw_shape: Shape, side: Side) -> Shape:

@@ -3,10 +3,13 @@
 Legend: ... batch and heads, (H, W) map, N = H * W tokens, d channels.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from torch import Tensor
+
+from .tracing import is_exported
 
 
 def unflatten(x: Tensor, dim: int, sizes: Sequence[Any]) -> Tensor:
@@ -41,3 +44,9 @@ def to_tokens(maps: Tensor) -> Tensor:
     # backward pass wrong on a CPU
     dim = maps.dim()  # as above
     return maps.movedim(dim - 3, dim - 1).flatten(-3, -2)
+
+
+def without_extra_tokens(x: Tensor, hw_shape: Sequence[Any]) -> Tensor:
+    """Return the map's tokens of (B, N, C), N = extra tokens + H * W."""
+    num_extra = x.size(1) - math.prod(hw_shape)
+    return x[:, num_extra:] if is_exported() or num_extra else x

@@ -11,7 +11,8 @@ from torch.nn.functional import elu
 
 from .maps import unflatten
 from .precision import at_least_float32, autocast_disabled
-from .rotary import rotary_linear_attention, rotate_both
+from .rotary import ROTARY_EPS, rotary_linear_attention, rotate, rotate_both
+from .tokens import sum_over_tokens, to_every_token
 
 
 def mlla_attention(
@@ -42,3 +43,32 @@ def mlla_attention(
             for x in (q, k, v, *rotate_both(q, k, hw_shape, steps))
         ]
         return rotary_linear_attention(*heads).to(dtype)
+
+
+def add_mlla_attention(
+    positions: Tensor, qk: Tensor, v: Tensor, hw_shape: Sequence[Any], num_heads: int
+) -> Tensor:
+    """Compute ``positions + mlla_attention(q, k, v)`` with fewer operators: queries and
+    keys take each step together.
+
+    Args:
+        positions (Tensor): (B, N, C).
+        qk (Tensor): Queries and keys, (B, N, 2 C).
+        v, hw_shape, num_heads: See :func:`mlla_attention`.
+
+    Returns:
+        Tensor: (B, N, C), in the dtype of ``v``.
+    """
+    dtype, dims = v.dtype, v.size(-1)
+    with autocast_disabled(qk):
+        positions, qk, v = at_least_float32(positions, qk, v)
+        features = elu(qk) + 1
+        pairs = unflatten(features, -1, (2, dims)).transpose(1, 2)
+        turned = unflatten(rotate(pairs, hw_shape, dims // 4), -1, (num_heads, -1))
+        q, k = turned.permute(1, 0, 3, 2, 4).unbind()  # (B, h, N, d)
+        positions, v = [unflatten(x, -1, (num_heads, -1)) for x in (positions, v)]
+        out = to_every_token(q, sum_over_tokens(k, v.transpose(1, 2))).transpose(1, 2)
+        q, k = features.split(dims, -1)
+        products = unflatten(q * k.sum(1, keepdim=True), -1, (num_heads, -1))
+        sums = products.sum(-1, keepdim=True) + ROTARY_EPS * k.size(1)
+        return positions.addcdiv(out, sums).flatten(2).to(dtype)

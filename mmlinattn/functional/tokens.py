@@ -10,11 +10,13 @@ Legend: ... batch and heads, N tokens, p parts, n queries, c and d channels.
 
 from typing import Optional
 
+import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
+from .maps import unflatten
 from .precision import at_least_float32, autocast_disabled
-from .tracing import is_exported
+from .tracing import is_exported, is_traced
 
 _TOKENS = 512  # of a part, at least
 _FEW = 128  # queries; for more, softmax attention fills a GPU
@@ -31,7 +33,7 @@ def sum_over_tokens(x: Tensor, y: Tensor) -> Tensor:
         Tensor: (..., c, d).
     """
     if _comes_whole(x):
-        return x.transpose(-2, -1) @ y
+        return _matmul(x.transpose(-2, -1), y)
     return (_in_parts(x).transpose(-2, -1) @ _in_parts(y)).sum(-3)
 
 
@@ -46,7 +48,7 @@ def to_every_token(x: Tensor, y: Tensor) -> Tensor:
         Tensor: (..., N, d).
     """
     if _comes_whole(x):
-        return x @ y
+        return _matmul(x, y)
     return (_in_parts(x) @ y.unsqueeze(-3)).flatten(-3, -2)
 
 
@@ -86,6 +88,16 @@ def few_to_tokens_attention(
         if bias is not None:
             logits = logits + bias.transpose(-2, -1)
         return sum_over_tokens(softmax_over_tokens(logits), v).to(dtype)
+
+
+def _matmul(x: Tensor, y: Tensor) -> Tensor:
+    """Return ``x @ y``, with half of the views that ``@`` makes."""
+    if is_traced() or x.shape[:-2] != y.shape[:-2]:
+        return x @ y
+    if x.dim() == 3:
+        return torch.bmm(x, y)
+    out = torch.bmm(x.flatten(0, -3), y.flatten(0, -3))
+    return unflatten(out, 0, x.shape[:-2])
 
 
 def _comes_whole(x: Tensor) -> bool:

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn.functional import silu
 
 from .convolution import dynamic_conv2d, filters_gradient
+from .maps import unflatten
 from .precision import at_least_float32, autocast_disabled
 from .tokens import sum_over_tokens, to_every_token
 from .tracing import is_traced
@@ -36,6 +37,11 @@ def trained_swiglu(q: Tensor, k: Tensor, v: Tensor, w1: Tensor, w2: Tensor) -> T
     dtype = v.dtype
     with autocast_disabled(q):
         q, k, v, w1, w2 = at_least_float32(q, k, v, w1, w2)
+        heads = q.shape[:2]
+        if not is_traced():  # products of three axes take fewer operators
+            if heads[0] > 1:
+                w1, w2 = [w.expand(*heads, -1, -1) for w in (w1, w2)]
+            q, k, v, w1, w2 = [x.flatten(0, 1) for x in (q, k, v, w1, w2)]
         gate = to_every_token(k, w2)
         silu_gate, sigmoid = silu(gate), gate.sigmoid()
         slope = silu_gate + sigmoid * (1 - silu_gate)  # of SiLU
@@ -45,7 +51,8 @@ def trained_swiglu(q: Tensor, k: Tensor, v: Tensor, w1: Tensor, w2: Tensor) -> T
         gradient = sum_over_tokens(k, v * to_every_token(k, w1) * slope)
         w2_after = _step(w2, gradient, scale, (-2,))
         out = to_every_token(q, w1_after)
-        return (out * silu(to_every_token(q, w2_after))).to(dtype)
+        out = (out * silu(to_every_token(q, w2_after))).to(dtype)
+        return out if is_traced() else unflatten(out, 0, heads)
 
 
 def trained_conv(q: Tensor, k: Tensor, v: Tensor, weight: Tensor) -> Tensor:

@@ -35,5 +35,5 @@ def non_causal_ssd(
         heads = unflatten(v, -1, (weights.size(-1), -1))
         weighted = (heads * weights.unsqueeze(-1)).flatten(2)
         # one product serves all heads
-        out = to_every_token(q, sum_over_tokens(k, weighted))
-        return out + (heads * skip.unsqueeze(-1)).flatten(2)
+        out = to_every_token(q, sum_over_tokens(k, weighted)).view_as(heads)
+        return out.addcmul(heads, skip.unsqueeze(-1)).flatten(2)

@@ -94,7 +94,10 @@ class VSSDAttention(BaseAttention):
         tokens = silu(self.conv.convolve_map(tokens, hw_shape))
         v, k, q = tokens.split((self.value_dims, *[self.state_dims] * 2), -1)
         k, weights = at_least_float32(k, self.weigh(steps))
-        out = self.attend(q, torch.cat((k, weights), -1), v, hw_shape)
+        if self.omega is None and self.attends_as(VSSDAttention):
+            out = non_causal_ssd(q, k, v, weights, self.D)
+        else:
+            out = self.attend(q, torch.cat((k, weights), -1), v, hw_shape)
         return self.proj(self.norm(out).to(gate.dtype) * gate)
 
     def weigh(self, steps: Tensor) -> Tensor:

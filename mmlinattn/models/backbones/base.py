@@ -1,6 +1,5 @@
 """Base class of all backbones: options, input checks, weights, freezing."""
 
-import math
 import os
 from typing import Any, Optional, Union
 
@@ -8,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from mmlinattn.functional import to_map
+from mmlinattn.functional import to_map, without_extra_tokens
 from mmlinattn.functional.tracing import can_read_values, is_exported
 from mmlinattn.weights.naming import name_backbone, name_classifier
 from mmlinattn.weights.pretrained import load_pretrained
@@ -227,7 +226,7 @@ class BaseBackbone(PaddedModule):
             return x[:, 0]
         if self.out_type == 'raw':
             return x
-        x = x[:, x.size(1) - math.prod(hw_shape) :]  # without extra tokens
+        x = without_extra_tokens(x, hw_shape)
         if self.out_type == 'avg_featmap':
             return x.mean(1)
         return to_map(x, hw_shape).contiguous()

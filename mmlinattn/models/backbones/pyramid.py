@@ -11,7 +11,7 @@ from typing import Any, Optional, Union
 import torch
 from torch import Tensor, nn
 
-from mmlinattn.functional import to_map
+from mmlinattn.functional import to_map, without_extra_tokens
 from mmlinattn.functional.precision import is_autocast_to_float16
 from mmlinattn.functional.tracing import is_transformed
 from mmlinattn.parts import build_model, register
@@ -326,7 +326,7 @@ class PyramidTransformer(BaseBackbone):
         for block in stage.blocks:
             x = self.run_block(block, x, hw_shape)
         out = [self.readout(x, hw_shape, norm)] if is_returned else []
-        x = x[:, x.size(1) - math.prod(hw_shape) :]  # without extra tokens
+        x = without_extra_tokens(x, hw_shape)
         return [to_map(x, hw_shape), *out]
 
     def parts(self) -> list[nn.Module]:
