@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from mmlinattn.functional import attn_scale, unflatten
 from mmlinattn.functional.precision import autocast_disabled
-from mmlinattn.functional.tracing import is_exported
+from mmlinattn.functional.tracing import is_exported, is_traced
 
 from ..layers.depthwise import DepthwiseConv
 from ..layers.initialization import BaseModule
@@ -96,6 +96,15 @@ class BaseAttention(BaseModule):
         q, k, v = [self.split_heads(x) for x in (q, k, v)]
         return self.merge_heads(self.scale(self.product(q, k, v, hw_shape), v))
 
+    def attends_as(self, kind: type['BaseAttention']) -> bool:
+        """Return whether a faster computation can take the place of a class's
+        :meth:`attend`: a subclass may have its own one,
+        :func:`mmlinattn.analysis.watch` shows it, and compilers and files record the
+        plain operations."""
+        if is_traced():
+            return False
+        return type(self).attend is kind.attend and 'attend' not in vars(self)
+
     def product(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         """Return the attention of heads (B, h, N, d), without AttnScale."""
         raise NotImplementedError
@@ -167,6 +176,7 @@ class ProjectedAttention(BaseAttention):
         shared_qk: bool = False,
     ) -> None:
         super().__init__(embed_dims, num_heads, attn_scale, init_cfg)
+        self.shared_qk = shared_qk
         num_projections = (2 if shared_qk else 3) + self.gated
         self.qkv = nn.Linear(embed_dims, num_projections * embed_dims, bias=qkv_bias)
         self.with_lepe = lepe
@@ -176,11 +186,24 @@ class ProjectedAttention(BaseAttention):
     def forward(self, x: Tensor, hw_shape: HW) -> Tensor:
         if self.bound_to_map:
             self.check_map(x, hw_shape)
-        q, k, v, *gate = self.project(x)
-        out = self.attend(q, k, v, hw_shape)
+        if self.attends_as(BaseAttention) and self.projects_as(ProjectedAttention):
+            projections = self.qkv(x)
+            q, k, v, *gate = self.split_projections(projections)
+            out = self.attend_heads(projections, hw_shape)
+        else:
+            q, k, v, *gate = self.project(x)
+            out = self.attend(q, k, v, hw_shape)
         if self.with_lepe:
             out = out + self.encode_positions(v, hw_shape)
         return self.project_back(out * gate[0] if gate else out)
+
+    def attend_heads(self, projections: Tensor, hw_shape: HW) -> Tensor:
+        """Return :meth:`BaseAttention.attend` of the projections (B, N, 3 C), or 2 C or
+        4 C, whose heads are split together: (B, N, C)."""
+        heads = unflatten(projections, -1, (-1, self.head_dims)).transpose(1, 2)
+        q, *others = heads.split(self.num_heads, 1)
+        k, v = (q, others[0]) if self.shared_qk else others[:2]
+        return self.merge_heads(self.scale(self.product(q, k, v, hw_shape), v))
 
     def project_back(self, out: Tensor) -> Tensor:
         """Return the last projection, (B, N, C) to (B, N, C)."""
@@ -188,7 +211,15 @@ class ProjectedAttention(BaseAttention):
 
     def project(self, x: Tensor) -> tuple[Tensor, ...]:
         """Return queries, keys, values, and a gate if there is one, (B, N, C) each."""
-        parts = self.qkv(x).split(self.embed_dims, -1)
+        return self.split_projections(self.qkv(x))
+
+    def projects_as(self, kind: type['ProjectedAttention']) -> bool:
+        """Return whether :meth:`project` is that of a class."""
+        return type(self).project is kind.project
+
+    def split_projections(self, projections: Tensor) -> tuple[Tensor, ...]:
+        """See :meth:`project`, for the output of ``qkv``."""
+        parts = projections.split(self.embed_dims, -1)
         # one projection may serve queries and keys
         return parts if len(parts) == 3 + self.gated else (parts[0], *parts)
 

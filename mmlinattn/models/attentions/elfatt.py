@@ -1,11 +1,19 @@
 """ELFATT."""
 
-from typing import Optional
+from typing import Any, Optional
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
 
-from mmlinattn.functional import elfatt_attention, square_side
+from mmlinattn.functional import (
+    blockify,
+    blocks_to_map,
+    efficient_attention,
+    elfatt_attention,
+    square_side,
+    unflatten,
+)
 from mmlinattn.parts import register
 
 from ..layers.depthwise import DepthwiseConv
@@ -75,6 +83,8 @@ class ELFATT(ProjectedAttention):
         if self.omega is not None:
             self.omega = nn.Parameter(torch.zeros(sum(self.half_heads)))
         self.with_lepe = lepe
+        self.global_lepe: Any
+        self.local_lepe: Any
         self.global_lepe, self.local_lepe = (
             DepthwiseConv(dims) if lepe and dims else None for dims in self.half_dims
         )
@@ -106,6 +116,45 @@ class ELFATT(ProjectedAttention):
             for dims, heads in zip(self.half_dims, self.half_heads)
             for _ in range(heads)
         )
+
+    def forward(self, x: Tensor, hw_shape: HW) -> Tensor:
+        """As :meth:`ProjectedAttention.forward`. Where nothing but the output is asked
+        for, queries, keys and values are cut into blocks together, once for the
+        attention and LePE."""
+        is_own = self.attends_as(ELFATT) and type(self) is ELFATT
+        if not (is_own and self.joins_projections):
+            return super().forward(x, hw_shape)
+        self.check_map(x, hw_shape)
+        qkv = unflatten(self.qkv(x), -1, (3, self.embed_dims))
+        global_half, local_half = qkv.split(self.half_dims, -1)
+        halves = (
+            unflatten(self.attend_globally(global_half, hw_shape), 1, hw_shape),
+            self.attend_in_blocks(local_half, hw_shape),
+        )
+        return self.proj(torch.cat(halves, -1).flatten(1, 2))
+
+    @property
+    def joins_projections(self) -> bool:
+        """True for the options of the paper: two halves with LePE, three projections,
+        no AttnScale and no mask."""
+        usual = self.with_lepe and all(self.half_heads) and self.omega is None
+        return usual and not self.mask_padding and not self.shared_qk
+
+    def attend_globally(self, qkv: Tensor, hw_shape: HW) -> Tensor:
+        """Return the global half with LePE, (B, N, 3, c1) to (B, N, c1)."""
+        heads = unflatten(qkv, -1, (self.half_heads[0], -1)).permute(2, 0, 3, 1, 4)
+        out = self.merge_heads(efficient_attention(*heads.unbind()))
+        return out + self.global_lepe(qkv.select(2, 2), hw_shape)
+
+    def attend_in_blocks(self, qkv: Tensor, hw_shape: HW) -> Tensor:
+        """Return the local half with LePE, (B, N, 3, c2) to (B, H, W, c2)."""
+        blocks = blockify(qkv.permute(2, 0, 1, 3), hw_shape, self.block_shape)
+        num_blocks = blocks.shape[1:3]  # B, n
+        blocks = blocks.flatten(1, 2)  # (3, B * n, s * s, c2)
+        heads = unflatten(blocks, -1, (self.half_heads[1], -1)).transpose(2, 3)
+        out = self.merge_heads(scaled_dot_product_attention(*heads.unbind()))
+        out = out + self.local_lepe(blocks.select(0, 2), self.block_shape)
+        return blocks_to_map(unflatten(out, 0, num_blocks), hw_shape, self.block_shape)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         halves = self.half_dims, self.half_heads
