@@ -5,7 +5,12 @@ from typing import Optional
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from mmlinattn.functional import rank_augmented_attention, rotate_both
+from mmlinattn.functional import (
+    rank_augmented_attention,
+    rotate,
+    rotate_both,
+    unflatten,
+)
 from mmlinattn.parts import register
 
 from ..layers.depthwise import DepthwiseConv
@@ -100,6 +105,21 @@ class RotarySoftmaxAttention(GatedRotaryAttention):
         )
         self.attn_drop = attn_drop
 
+    def attend_heads(self, projections: Tensor, hw_shape: HW) -> Tensor:
+        """See :meth:`ProjectedAttention.attend_heads`; queries and keys turn
+        together, unless a subclass has its own product."""
+        has_product = type(self).product is not RotarySoftmaxAttention.product
+        if has_product or self.shared_qk or self.omega is not None:
+            return super().attend_heads(projections, hw_shape)
+        heads = unflatten(projections, -1, (-1, self.head_dims)).transpose(1, 2)
+        qk, v, _ = heads.split((2 * self.num_heads, *[self.num_heads] * 2), 1)
+        q, k = rotate(qk, hw_shape, self.steps).to(v.dtype).chunk(2, 1)
+        return self.merge_heads(self.softmax_attention(q, k, v))
+
     def product(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         q, k = [x.to(v.dtype) for x in rotate_both(q, k, hw_shape, self.steps)]
+        return self.softmax_attention(q, k, v)
+
+    def softmax_attention(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """Return the attention of turned heads (B, h, N, d)."""
         return scaled_dot_product_attention(q, k, v, dropout_p=self.dropout_p)
