@@ -5,7 +5,7 @@ from typing import Optional
 from torch import Tensor, nn
 from torch.nn.functional import silu
 
-from mmlinattn.functional import mlla_attention
+from mmlinattn.functional import add_mlla_attention, mlla_attention
 from mmlinattn.parts import register
 
 from ..layers.depthwise import DepthwiseConv
@@ -55,8 +55,12 @@ class MLLAAttention(BaseAttention):
 
     def forward(self, x: Tensor, hw_shape: HW) -> Tensor:
         v = silu(self.conv.convolve_map(self.in_proj(x), hw_shape))
-        q, k = self.qk(v).chunk(2, -1)
-        out = self.attend(q, k, v, hw_shape) + self.lepe(v, hw_shape)
+        qk, positions = self.qk(v), self.lepe(v, hw_shape)
+        if self.omega is None and self.attends_as(MLLAAttention):
+            out = add_mlla_attention(positions, qk, v, hw_shape, self.num_heads)
+        else:
+            q, k = qk.chunk(2, -1)
+            out = self.attend(q, k, v, hw_shape) + positions
         return self.proj(out * silu(self.gate(x)))
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:

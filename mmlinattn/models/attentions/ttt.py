@@ -8,11 +8,14 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from mmlinattn.functional import (
+    rotate,
     rotate_both,
     to_map,
     to_tokens,
     trained_conv,
     trained_swiglu,
+    unflatten,
+    without_extra_tokens,
 )
 from mmlinattn.functional.tracing import is_exported
 from mmlinattn.parts import register
@@ -72,10 +75,26 @@ class TTTAttention(BaseAttention):
         self.proj = nn.Linear(embed_dims + dims, embed_dims)
 
     def forward(self, x: Tensor, hw_shape: HW) -> Tensor:
-        sizes = [self.embed_dims] * 3 + [self.head_dims] * 3
-        q, k, v, *others = self.qkv(x).split(sizes, -1)
-        out = self.attend(q, k, v, hw_shape), self.convolve(others, hw_shape)
-        return self.proj(torch.cat(out, -1))
+        dims = self.embed_dims
+        qk, v, others = self.qkv(x).split((2 * dims, dims, 3 * self.head_dims), -1)
+        convolved = self.convolve(others, hw_shape)
+        if self.omega is None and self.attends_as(TTTAttention):
+            heads = self.attend_together(qk, v, hw_shape)
+            out = torch.cat((heads, convolved.unsqueeze(2)), 2).flatten(2)
+        else:
+            q, k = qk.chunk(2, -1)
+            out = torch.cat((self.attend(q, k, v, hw_shape), convolved), -1)
+        return self.proj(out)
+
+    def attend_together(self, qk: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
+        """Return :meth:`attend` of queries and keys (B, N, 2 C), which turn together,
+        and values (B, N, C): (B, N, h, d)."""
+        pairs = unflatten(qk, -1, (2, self.embed_dims)).transpose(1, 2)
+        if self.rotary:
+            pairs = rotate(pairs, hw_shape, self.embed_dims // 4)
+        heads = unflatten(pairs, -1, (self.num_heads, -1)).permute(1, 0, 3, 2, 4)
+        out = trained_swiglu(*heads.unbind(), self.split_heads(v), self.w1, self.w2)
+        return out.transpose(1, 2)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         if self.rotary:
@@ -84,10 +103,12 @@ class TTTAttention(BaseAttention):
         out = trained_swiglu(q, k, v, self.w1, self.w2)
         return self.merge_heads(self.scale(out, out))
 
-    def convolve(self, qkv: list[Tensor], hw_shape: HW) -> Tensor:
-        """Compute the convolution's output of queries, keys and values (B, N, d)."""
-        num_extra = qkv[0].size(1) - math.prod(hw_shape)
-        q, k, v = [to_map(x[:, num_extra:], hw_shape) for x in qkv]
+    def convolve(self, qkv: Tensor, hw_shape: HW) -> Tensor:
+        """Compute the convolution's output (B, N, d) of queries, keys and values (B, N,
+        3 d)."""
+        num_extra = qkv.size(1) - math.prod(hw_shape)
+        maps = to_map(without_extra_tokens(qkv, hw_shape), hw_shape)
+        q, k, v = maps.chunk(3, 1)
         out = to_tokens(trained_conv(q, k, v, self.w3))
         if is_exported() or num_extra:
             out = pad(out, (0, 0, num_extra, 0))
