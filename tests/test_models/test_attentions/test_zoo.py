@@ -318,6 +318,35 @@ def test_matches_the_paper(name, hw_shape, num_extra, attn_scale):
     torch.testing.assert_close(module(x, hw_shape), expected)
 
 
+@pytest.mark.parametrize('batch', (1, 2))
+@ALL
+def test_forward_computes_attend(name, batch):
+    """A faster computation gives the output and the gradients of attend, which is
+    called where it is an attribute of the module."""
+    module = build(name)
+    num_extra = 0 if module.bound_to_map else 1
+    for dtype, tolerance in ((torch.float64, 1e-12), (torch.float32, 2e-6)):
+        module.to(dtype)
+        x = tokens((5, 7), num_extra, batch, dtype).requires_grad_()
+        results = []
+        for attend in (None, module.attend):
+            if attend:
+                module.attend = attend
+            out = module(x, (5, 7))
+            weights = torch.linspace(-1, 1, out.numel(), dtype=dtype)
+            learned = [x, *(p for p in module.parameters() if p.requires_grad)]
+            loss = (out.flatten() * weights).sum()
+            grads = torch.autograd.grad(loss, learned, allow_unused=True)
+            results.append([out, *grads])
+        del module.attend
+        for fast, plain in zip(*results):
+            if plain is not None:
+                scale = plain.abs().max().clamp(min=1)
+                torch.testing.assert_close(
+                    fast / scale, plain / scale, rtol=0, atol=tolerance
+                )
+
+
 @EACH_KIND
 def test_sums_in_parts(name, monkeypatch):
     """Sums over tokens in parts, as on a GPU, are those of all tokens at once."""
