@@ -143,7 +143,8 @@ class ELFATT(ProjectedAttention):
     def attend_globally(self, qkv: Tensor, hw_shape: HW) -> Tensor:
         """Return the global half with LePE, (B, N, 3, c1) to (B, N, c1)."""
         heads = unflatten(qkv, -1, (self.half_heads[0], -1)).permute(2, 0, 3, 1, 4)
-        out = self.merge_heads(efficient_attention(*heads.unbind()))
+        q, k, v = heads.unbind()
+        out = self.merge_heads(efficient_attention(q, k, v))
         return out + self.global_lepe(qkv.select(2, 2), hw_shape)
 
     def attend_in_blocks(self, qkv: Tensor, hw_shape: HW) -> Tensor:
@@ -152,7 +153,8 @@ class ELFATT(ProjectedAttention):
         num_blocks = blocks.shape[1:3]  # B, n
         blocks = blocks.flatten(1, 2)  # (3, B * n, s * s, c2)
         heads = unflatten(blocks, -1, (self.half_heads[1], -1)).transpose(2, 3)
-        out = self.merge_heads(scaled_dot_product_attention(*heads.unbind()))
+        q, k, v = heads.unbind()
+        out = self.merge_heads(scaled_dot_product_attention(q, k, v))
         out = out + self.local_lepe(blocks.select(0, 2), self.block_shape)
         return blocks_to_map(unflatten(out, 0, num_blocks), hw_shape, self.block_shape)
 

@@ -93,7 +93,8 @@ class TTTAttention(BaseAttention):
         if self.rotary:
             pairs = rotate(pairs, hw_shape, self.embed_dims // 4)
         heads = unflatten(pairs, -1, (self.num_heads, -1)).permute(1, 0, 3, 2, 4)
-        out = trained_swiglu(*heads.unbind(), self.split_heads(v), self.w1, self.w2)
+        q, k = heads.unbind()
+        out = trained_swiglu(q, k, self.split_heads(v), self.w1, self.w2)
         return out.transpose(1, 2)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
