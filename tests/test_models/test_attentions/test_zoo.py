@@ -347,6 +347,25 @@ def test_forward_computes_attend(name, batch):
                 )
 
 
+@pytest.mark.parametrize('method', ('attend', 'product', 'project'))
+@EACH_KIND
+def test_methods_of_a_subclass_are_called(name, method):
+    module, x = build(name).double(), tokens((5, 7))
+    kind, calls = type(module), []
+    own = getattr(kind, method, None)
+    if own in (None, BaseAttention.product):
+        pytest.skip(f'{kind.__name__} has no {method}')
+    before = module(x, (5, 7))
+
+    def called(self, *args):
+        calls.append(method)
+        return own(self, *args)
+
+    module.__class__ = type('Own', (kind,), {method: called})
+    torch.testing.assert_close(module(x, (5, 7)), before, rtol=0, atol=1e-9)
+    assert calls
+
+
 @EACH_KIND
 def test_sums_in_parts(name, monkeypatch):
     """Sums over tokens in parts, as on a GPU, are those of all tokens at once."""
