@@ -188,7 +188,7 @@ class ProjectedAttention(BaseAttention):
             self.check_map(x, hw_shape)
         if self.attends_as(BaseAttention) and self.projects_as(ProjectedAttention):
             projections = self.qkv(x)
-            q, k, v, *gate = self.split_projections(projections)
+            q, k, v, *gate = self.split_projections(projections, self.embed_dims, -1)
             out = self.attend_heads(projections, hw_shape)
         else:
             q, k, v, *gate = self.project(x)
@@ -200,9 +200,9 @@ class ProjectedAttention(BaseAttention):
     def attend_heads(self, projections: Tensor, hw_shape: HW) -> Tensor:
         """Return :meth:`BaseAttention.attend` of the projections (B, N, 3 C), or 2 C or
         4 C, whose heads are split together: (B, N, C)."""
-        heads = unflatten(projections, -1, (-1, self.head_dims)).transpose(1, 2)
-        q, *others = heads.split(self.num_heads, 1)
-        k, v = (q, others[0]) if self.shared_qk else others[:2]
+        num_heads = projections.size(-1) // self.head_dims
+        heads = self.split_heads(projections, num_heads)
+        q, k, v, *_ = self.split_projections(heads, self.num_heads, 1)
         return self.merge_heads(self.scale(self.product(q, k, v, hw_shape), v))
 
     def project_back(self, out: Tensor) -> Tensor:
@@ -211,15 +211,15 @@ class ProjectedAttention(BaseAttention):
 
     def project(self, x: Tensor) -> tuple[Tensor, ...]:
         """Return queries, keys, values, and a gate if there is one, (B, N, C) each."""
-        return self.split_projections(self.qkv(x))
+        return self.split_projections(self.qkv(x), self.embed_dims, -1)
 
     def projects_as(self, kind: type['ProjectedAttention']) -> bool:
         """Return whether :meth:`project` is that of a class."""
         return type(self).project is kind.project
 
-    def split_projections(self, projections: Tensor) -> tuple[Tensor, ...]:
-        """See :meth:`project`, for the output of ``qkv``."""
-        parts = projections.split(self.embed_dims, -1)
+    def split_projections(self, x: Tensor, size: int, dim: int) -> tuple[Tensor, ...]:
+        """Split the output of ``qkv``, or its heads, into those of :meth:`project`."""
+        parts = x.split(size, dim)
         # one projection may serve queries and keys
         return parts if len(parts) == 3 + self.gated else (parts[0], *parts)
 

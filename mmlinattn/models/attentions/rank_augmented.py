@@ -5,12 +5,7 @@ from typing import Optional
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from mmlinattn.functional import (
-    rank_augmented_attention,
-    rotate,
-    rotate_both,
-    unflatten,
-)
+from mmlinattn.functional import rank_augmented_attention, rotate, rotate_both
 from mmlinattn.parts import register
 
 from ..layers.depthwise import DepthwiseConv
@@ -111,7 +106,7 @@ class RotarySoftmaxAttention(GatedRotaryAttention):
         has_product = type(self).product is not RotarySoftmaxAttention.product
         if has_product or self.shared_qk or self.omega is not None:
             return super().attend_heads(projections, hw_shape)
-        heads = unflatten(projections, -1, (-1, self.head_dims)).transpose(1, 2)
+        heads = self.split_heads(projections, 4 * self.num_heads)
         qk, v, _ = heads.split((2 * self.num_heads, *[self.num_heads] * 2), 1)
         q, k = rotate(qk, hw_shape, self.steps).to(v.dtype).chunk(2, 1)
         return self.merge_heads(self.softmax_attention(q, k, v))
