@@ -27,7 +27,7 @@ from .polaformer import polarity_aware_attention
 from .pooling import adaptive_avg_pool2d, resize
 from .rank_augmented import rank_augmented_attention
 from .relu_linear import relu_linear_attention
-from .rotary import rotary_linear_attention, rotate, rotate_both
+from .rotary import rotary_linear_attention, rotate, rotate_both, turned_heads
 from .softmax_free.attention import divide_by_row_sums, softmax_free_attention
 from .softmax_free.exact import gaussian_attention
 from .softmax_free.inverse import cholesky_solve, newton_alpha, newton_pinv
@@ -86,6 +86,7 @@ __all__ = [
     'to_tokens',
     'trained_conv',
     'trained_swiglu',
+    'turned_heads',
     'unblockify',
     'unflatten',
     'without_extra_tokens',

@@ -11,8 +11,8 @@ from torch.nn.functional import elu
 
 from .maps import unflatten
 from .precision import at_least_float32, autocast_disabled
-from .rotary import ROTARY_EPS, rotary_linear_attention, rotate, rotate_both
-from .tokens import sum_over_tokens, to_every_token
+from .rotary import ROTARY_EPS, rotary_linear_attention, rotate_both, turned_heads
+from .tokens import products_with_one, sum_over_tokens, to_every_token
 
 
 def mlla_attention(
@@ -59,16 +59,13 @@ def add_mlla_attention(
     Returns:
         Tensor: (B, N, C), in the dtype of ``v``.
     """
-    dtype, dims = v.dtype, v.size(-1)
+    dtype = v.dtype
     with autocast_disabled(qk):
         positions, qk, v = at_least_float32(positions, qk, v)
         features = elu(qk) + 1
-        pairs = unflatten(features, -1, (2, dims)).transpose(1, 2)
-        turned = unflatten(rotate(pairs, hw_shape, dims // 4), -1, (num_heads, -1))
-        q, k = turned.permute(1, 0, 3, 2, 4).unbind()  # (B, h, N, d)
+        q, k = turned_heads(features, hw_shape, num_heads)
         positions, v = [unflatten(x, -1, (num_heads, -1)) for x in (positions, v)]
         out = to_every_token(q, sum_over_tokens(k, v.transpose(1, 2))).transpose(1, 2)
-        q, k = features.split(dims, -1)
-        products = unflatten(q * k.sum(1, keepdim=True), -1, (num_heads, -1))
-        sums = products.sum(-1, keepdim=True) + ROTARY_EPS * k.size(1)
+        q, k = unflatten(features, -1, (2 * num_heads, -1)).chunk(2, 2)
+        sums = products_with_one(q, k.sum(1, keepdim=True)) + ROTARY_EPS * k.size(1)
         return positions.addcdiv(out, sums).flatten(2).to(dtype)

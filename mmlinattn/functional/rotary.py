@@ -56,6 +56,18 @@ def rotate_both(
     return turned_q, turned_k
 
 
+def turned_heads(
+    qk: Tensor, hw_shape: Sequence[Any], num_heads: int
+) -> tuple[Tensor, Tensor]:
+    """:func:`rotate` all C channels of queries and keys together, in C // 4 steps, and
+    split heads off: (B, N, 2 C) to (B, h, N, d) each."""
+    dims = qk.size(-1) // 2
+    pairs = unflatten(qk, -1, (2, dims)).transpose(1, 2)
+    turned = unflatten(rotate(pairs, hw_shape, dims // 4), -1, (num_heads, -1))
+    q, k = turned.permute(1, 0, 3, 2, 4).unbind()
+    return q, k
+
+
 def _rotate_alike(
     tensors: Sequence[Tensor], hw_shape: Sequence[Any], steps: int
 ) -> list[Tensor]:

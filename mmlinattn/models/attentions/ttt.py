@@ -8,13 +8,12 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from mmlinattn.functional import (
-    rotate,
     rotate_both,
     to_map,
     to_tokens,
     trained_conv,
     trained_swiglu,
-    unflatten,
+    turned_heads,
     without_extra_tokens,
 )
 from mmlinattn.functional.tracing import is_exported
@@ -89,11 +88,10 @@ class TTTAttention(BaseAttention):
     def attend_together(self, qk: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         """Return :meth:`attend` of queries and keys (B, N, 2 C), which turn together,
         and values (B, N, C): (B, N, h, d)."""
-        pairs = unflatten(qk, -1, (2, self.embed_dims)).transpose(1, 2)
         if self.rotary:
-            pairs = rotate(pairs, hw_shape, self.embed_dims // 4)
-        heads = unflatten(pairs, -1, (self.num_heads, -1)).permute(1, 0, 3, 2, 4)
-        q, k = heads.unbind()
+            q, k = turned_heads(qk, hw_shape, self.num_heads)
+        else:
+            q, k = self.split_heads(qk, 2 * self.num_heads).chunk(2, 1)
         out = trained_swiglu(q, k, self.split_heads(v), self.w1, self.w2)
         return out.transpose(1, 2)
 
