@@ -5,7 +5,13 @@ from typing import Optional
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from mmlinattn.functional import dynamic_conv2d, inline_attention, to_map, to_tokens
+from mmlinattn.functional import (
+    dynamic_conv2d,
+    inline_attention,
+    to_map,
+    to_tokens,
+    without_extra_tokens,
+)
 from mmlinattn.parts import register
 
 from ..layers.types import HW
@@ -79,5 +85,6 @@ class InLineAttention(ProjectedAttention):
         num_extra = v.size(1) - height * width
         filters = self.filters(tokens.mean(1).unsqueeze(-1))  # (B, 9C, 1)
         filters = filters.view(-1, self.embed_dims, _SIDE, _SIDE)
-        maps = dynamic_conv2d(to_map(v[:, num_extra:], hw_shape), filters)
+        maps = to_map(without_extra_tokens(v, hw_shape), hw_shape)
+        maps = dynamic_conv2d(maps, filters)
         return pad(to_tokens(maps), (0, 0, num_extra, 0))
