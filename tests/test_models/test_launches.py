@@ -17,12 +17,12 @@ SWIN_PER_BLOCK = 475 / 12
 # in evaluation without gradients: operators, the same with views; both of a forward and
 # a backward pass
 BOUNDS = {
-    'LinearSOFTPlusPlus-tiny': (430, 1090, 1390, 3395),
-    'MAViT-tiny': (358, 860, 1155, 2965),
-    'MLLA-tiny': (595, 1662, 2050, 5750),
+    'LinearSOFTPlusPlus-tiny': (417, 1085, 1380, 3395),
+    'MAViT-tiny': (354, 866, 1150, 2985),
+    'MLLA-tiny': (593, 1660, 2028, 5727),
     'HViTTT-tiny': (803, 1880, 2960, 6570),
-    'RAVLT-tiny': (354, 854, 1150, 2965),
-    'SwinTransformer-elfatt': (250, 795, 760, 2480),
+    'RAVLT-tiny': (350, 862, 1146, 2985),
+    'SwinTransformer-elfatt': (243, 798, 752, 2497),
     'VSSD-micro': (410, 952, 1270, 3420),
 }
 # with 20 Newton steps of two products in a block: operators, the same with views

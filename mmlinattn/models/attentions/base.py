@@ -118,6 +118,13 @@ class BaseAttention(BaseModule):
         """(B, h, N, d) as (B, N, C)."""
         return x.transpose(1, 2).flatten(2)
 
+    @staticmethod
+    def add_heads(x: Tensor, heads: Tensor) -> Tensor:
+        """Return the sum of tokens (B, N, C) and heads (B, h, N, d), (B, N, C), without
+        the copy that :meth:`merge_heads` would make."""
+        tokens = unflatten(x, -1, (heads.size(1), -1))
+        return (tokens + heads.transpose(1, 2)).flatten(2)
+
     def scale(self, out: Tensor, v: Tensor) -> Tensor:
         """Apply AttnScale to the attention product, if it is switched on."""
         return out if self.omega is None else attn_scale(out, v, self.omega)
@@ -189,21 +196,25 @@ class ProjectedAttention(BaseAttention):
         if self.attends_as(BaseAttention) and self.projects_as(ProjectedAttention):
             projections = self.qkv(x)
             q, k, v, *gate = self.split_projections(projections, self.embed_dims, -1)
-            out = self.attend_heads(projections, hw_shape)
+            heads = self.attend_heads(projections, hw_shape)
+            if self.with_lepe:
+                out = self.add_heads(self.encode_positions(v, hw_shape), heads)
+            else:
+                out = self.merge_heads(heads)
         else:
             q, k, v, *gate = self.project(x)
             out = self.attend(q, k, v, hw_shape)
-        if self.with_lepe:
-            out = out + self.encode_positions(v, hw_shape)
+            if self.with_lepe:
+                out = out + self.encode_positions(v, hw_shape)
         return self.project_back(out * gate[0] if gate else out)
 
     def attend_heads(self, projections: Tensor, hw_shape: HW) -> Tensor:
-        """Return :meth:`BaseAttention.attend` of the projections (B, N, 3 C), or 2 C or
-        4 C, whose heads are split together: (B, N, C)."""
+        """Return heads (B, h, N, d) whose merger is :meth:`BaseAttention.attend` of the
+        projections (B, N, 3 C), or 2 C or 4 C; their heads are split together."""
         num_heads = projections.size(-1) // self.head_dims
         heads = self.split_heads(projections, num_heads)
         q, k, v, *_ = self.split_projections(heads, self.num_heads, 1)
-        return self.merge_heads(self.scale(self.product(q, k, v, hw_shape), v))
+        return self.scale(self.product(q, k, v, hw_shape), v)
 
     def project_back(self, out: Tensor) -> Tensor:
         """Return the last projection, (B, N, C) to (B, N, C)."""

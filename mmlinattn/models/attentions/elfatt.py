@@ -144,8 +144,8 @@ class ELFATT(ProjectedAttention):
         """Return the global half with LePE, (B, N, 3, c1) to (B, N, c1)."""
         heads = unflatten(qkv, -1, (self.half_heads[0], -1)).permute(2, 0, 3, 1, 4)
         q, k, v = heads.unbind()
-        out = self.merge_heads(efficient_attention(q, k, v))
-        return out + self.global_lepe(qkv.select(2, 2), hw_shape)
+        positions = self.global_lepe(qkv.select(2, 2), hw_shape)
+        return self.add_heads(positions, efficient_attention(q, k, v))
 
     def attend_in_blocks(self, qkv: Tensor, hw_shape: HW) -> Tensor:
         """Return the local half with LePE, (B, N, 3, c2) to (B, H, W, c2)."""

@@ -109,7 +109,7 @@ class RotarySoftmaxAttention(GatedRotaryAttention):
         heads = self.split_heads(projections, 4 * self.num_heads)
         qk, v, _ = heads.split((2 * self.num_heads, *[self.num_heads] * 2), 1)
         q, k = rotate(qk, hw_shape, self.steps).to(v.dtype).chunk(2, 1)
-        return self.merge_heads(self.softmax_attention(q, k, v))
+        return self.softmax_attention(q, k, v)
 
     def product(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         q, k = [x.to(v.dtype) for x in rotate_both(q, k, hw_shape, self.steps)]

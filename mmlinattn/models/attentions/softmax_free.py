@@ -138,13 +138,21 @@ class SoftmaxFreeAttention(BaseAttention):
     def forward(self, x: Tensor, hw_shape: HW) -> Tensor:
         self.check_map(x, hw_shape)
         q, v = self.q(x), self.v(x)
-        out = self.attend(q, q, v, hw_shape)
-        if self.local_conv is not None:
-            out = out + self.local_branch(v, hw_shape)
+        if self.local_conv is not None and self.attends_as(SoftmaxFreeAttention):
+            heads = self.attend_heads(q, v, hw_shape)
+            out = self.add_heads(self.local_branch(v, hw_shape), heads)
+        else:
+            out = self.attend(q, q, v, hw_shape)
+            if self.local_conv is not None:
+                out = out + self.local_branch(v, hw_shape)
         return self.proj(out) if self.attn_norm else self.project_in_float32(out)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         """See :meth:`BaseAttention.attend`; the queries are the keys too, so k is q."""
+        return self.merge_heads(self.attend_heads(q, v, hw_shape))
+
+    def attend_heads(self, q: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
+        """Return heads (B, h, N, d) whose merger is :meth:`attend`."""
         q = self.split_heads(q) / self.head_dims**0.25
         v = self.split_heads(v)
         if not self.attn_norm:
@@ -167,7 +175,7 @@ class SoftmaxFreeAttention(BaseAttention):
                 relative_ridge=self.relative_ridge,
                 trained_size=self.trained_size,
             )
-        return self.merge_heads(self.scale(out, v))
+        return self.scale(out, v)
 
     def count_products(self, x: Tensor, hw_shape: HW) -> dict[str, int]:
         """Count the multiply-accumulates of the products with the kernels, and of the

@@ -76,8 +76,8 @@ class PositionTable(nn.Module):
         extra, maps = table.split(
             [self.num_extra, table.size(1) - self.num_extra], dim=1
         )
-        maps = resize_map(to_map(maps, stored), wanted, self.mode)
-        return torch.cat((extra, to_tokens(maps)), dim=1)
+        maps = to_tokens(resize_map(to_map(maps, stored), wanted, self.mode))
+        return torch.cat((extra, maps), dim=1) if self.num_extra else maps
 
     def forward(self, hw_shape: HW) -> Tensor:
         """Positions for a map (H, W): (1, num_extra + N, C)."""
