@@ -62,7 +62,7 @@ def add_mlla_attention(
     dtype = v.dtype
     with autocast_disabled(qk):
         positions, qk, v = at_least_float32(positions, qk, v)
-        features = elu(qk) + 1
+        features = elu(qk).add_(1)  # ELU keeps its input, not this
         q, k = turned_heads(features, hw_shape, num_heads)
         positions, v = [unflatten(x, -1, (num_heads, -1)) for x in (positions, v)]
         out = to_every_token(q, sum_over_tokens(k, v.transpose(1, 2))).transpose(1, 2)
