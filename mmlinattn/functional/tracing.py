@@ -11,10 +11,11 @@ from typing import Any, Callable
 
 import torch
 from torch import Tensor
-from torch.autograd import Function
+from torch.autograd import Function, forward_ad
 
-# compilers follow statically_known_true
-_HAS_PROOFS = hasattr(torch.compiler, 'is_exporting')
+# asked once, because functions of each block need the answers
+_HAS_IS_COMPILING = hasattr(torch.compiler, 'is_compiling')
+_HAS_IS_EXPORTING = hasattr(torch.compiler, 'is_exporting')
 _UNBOUNDED = 2**31  # no size that is a number
 
 
@@ -26,8 +27,7 @@ def is_traced() -> bool:
     if torch.jit.is_tracing():
         return True
     # torch 2.1 has this function in the compiler's own module
-    has_it = hasattr(torch.compiler, 'is_compiling')
-    return (torch.compiler if has_it else torch._dynamo).is_compiling()
+    return (torch.compiler if _HAS_IS_COMPILING else torch._dynamo).is_compiling()
 
 
 def constant_when_compiled(function: Callable) -> Callable:
@@ -46,13 +46,13 @@ def is_exported() -> bool:
     """
     if torch.jit.is_tracing():
         return True
-    is_exporting = getattr(torch.compiler, 'is_exporting', None)
-    return is_exporting is not None and is_exporting()
+    compiler: Any = torch.compiler
+    return _HAS_IS_EXPORTING and compiler.is_exporting()
 
 
 def apply(function: type[Function], *args: Any) -> Any:
-    """Call an autograd function; in an export, its forward pass only, because a file
-    can't hold Python code.
+    """Call an autograd function. Where nothing is differentiated, and in an export,
+    whose file can't hold Python code, that is its forward pass alone.
 
     Args:
         function (type): A subclass of :class:`torch.autograd.Function` of the newer
@@ -62,14 +62,16 @@ def apply(function: type[Function], *args: Any) -> Any:
     """
     if is_exported():
         return function.forward(*args)
-    if not is_traced():
-        kind: Any = function
-        return _with_jvp(kind).apply(*args)
-    # the compiler of torch 2.1 takes such a function for one of the older kind
     learns = torch.is_grad_enabled() and any(
         isinstance(argument, Tensor) and argument.requires_grad for argument in args
     )
-    return function.apply(*args) if learns else function.forward(*args)
+    if is_traced():
+        # the compiler of torch 2.1 takes such a function for one of the older kind
+        return function.apply(*args) if learns else function.forward(*args)
+    if learns or _has_transforms() or forward_ad._current_level >= 0:
+        kind: Any = function
+        return _with_jvp(kind).apply(*args)
+    return function.forward(*args)
 
 
 @cache
@@ -79,8 +81,12 @@ def _with_jvp(function: Any) -> type[Function]:
 
 def is_transformed() -> bool:
     """Return True inside of ``torch.func``, where values can't be branched on."""
-    bindings: Any = torch._C  # a compiler does not ask it
-    return not is_traced() and bindings._are_functorch_transforms_active()
+    return not is_traced() and _has_transforms()  # a compiler does not ask it
+
+
+def _has_transforms() -> bool:
+    bindings: Any = torch._C
+    return bindings._are_functorch_transforms_active()
 
 
 def can_read_values(x: Tensor) -> bool:
@@ -107,7 +113,8 @@ def are_equal(a: Sequence[Any], b: Sequence[Any]) -> bool:
     size of each stage would make a compiler compile again and again."""
     if is_exported():
         return False
-    if _HAS_PROOFS and is_traced():
+    # compilers of that age follow statically_known_true
+    if _HAS_IS_EXPORTING and is_traced():
         # importing it takes a second
         from torch.fx.experimental.symbolic_shapes import statically_known_true  # type: ignore[attr-defined,unused-ignore]
 

@@ -4,7 +4,7 @@ import miniature_backbones as battery
 import pytest
 import torch
 from loading import load_module
-from torch.autograd import gradcheck, gradgradcheck
+from torch.autograd import forward_ad, gradcheck, gradgradcheck
 from torch.func import functional_call, grad, jvp, vmap
 
 from mmlinattn.functional import depthwise_conv2d, newton_pinv
@@ -131,3 +131,15 @@ def test_functions(name):
         for i, one in enumerate(results):
             single = [x[i] if d == 0 else x for x, d in zip(pair, dims)]
             torch.testing.assert_close(one, function(*single))
+
+
+@pytest.mark.parametrize('name', FUNCTIONS)
+def test_tangents_of_inputs_without_gradients(name):
+    function, *shapes = FUNCTIONS[name]
+    inputs = [torch.rand(x, dtype=torch.float64) for x in shapes]
+    steps = [torch.rand_like(x) for x in inputs]
+    _, expected = jvp(function, tuple(inputs), tuple(steps))
+    with forward_ad.dual_level():
+        out = function(*map(forward_ad.make_dual, inputs, steps))
+        slope = forward_ad.unpack_dual(out).tangent
+    torch.testing.assert_close(slope, expected)
