@@ -37,22 +37,27 @@ def trained_swiglu(q: Tensor, k: Tensor, v: Tensor, w1: Tensor, w2: Tensor) -> T
     dtype = v.dtype
     with autocast_disabled(q):
         q, k, v, w1, w2 = at_least_float32(q, k, v, w1, w2)
+        if is_traced():
+            return _after_one_step(q, k, v, w1, w2).to(dtype)
+        # products of three axes take fewer operators
         heads = q.shape[:2]
-        if not is_traced():  # products of three axes take fewer operators
-            if heads[0] > 1:
-                w1, w2 = [w.expand(*heads, -1, -1) for w in (w1, w2)]
-            q, k, v, w1, w2 = [x.flatten(0, 1) for x in (q, k, v, w1, w2)]
-        gate = to_every_token(k, w2)
-        silu_gate, sigmoid = silu(gate), gate.sigmoid()
-        slope = silu_gate + sigmoid * (1 - silu_gate)  # of SiLU
-        scale = _SCALE / k.size(-2)
-        gradient = sum_over_tokens(k, v * silu_gate)
-        w1_after = _step(w1, gradient, scale, (-2,))
-        gradient = sum_over_tokens(k, v * to_every_token(k, w1) * slope)
-        w2_after = _step(w2, gradient, scale, (-2,))
-        out = to_every_token(q, w1_after)
-        out = (out * silu(to_every_token(q, w2_after))).to(dtype)
-        return out if is_traced() else unflatten(out, 0, heads)
+        if heads[0] > 1:
+            w1, w2 = [w.expand(*heads, -1, -1) for w in (w1, w2)]
+        out = _after_one_step(*[x.flatten(0, 1) for x in (q, k, v, w1, w2)])
+        return unflatten(out.to(dtype), 0, heads)
+
+
+def _after_one_step(q: Tensor, k: Tensor, v: Tensor, w1: Tensor, w2: Tensor) -> Tensor:
+    """Return :func:`trained_swiglu` of tokens (..., N, d) and weights (..., d, d)."""
+    gate = to_every_token(k, w2)
+    silu_gate, sigmoid = silu(gate), gate.sigmoid()
+    slope = silu_gate + sigmoid * (1 - silu_gate)  # of SiLU
+    scale = _SCALE / k.size(-2)
+    gradient = sum_over_tokens(k, v * silu_gate)
+    w1_after = _step(w1, gradient, scale, (-2,))
+    gradient = sum_over_tokens(k, v * to_every_token(k, w1) * slope)
+    w2_after = _step(w2, gradient, scale, (-2,))
+    return to_every_token(q, w1_after) * silu(to_every_token(q, w2_after))
 
 
 def trained_conv(q: Tensor, k: Tensor, v: Tensor, weight: Tensor) -> Tensor:
