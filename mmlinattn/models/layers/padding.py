@@ -195,6 +195,7 @@ class PaddedModule(BaseModule):
             return pad_to(out, canvas)
         if self.out_type != 'raw':
             return out
-        num_extra = out.size(1) - math.prod(hw_shape)
-        maps = pad_to(to_map(out[:, num_extra:], hw_shape), canvas)
-        return torch.cat((out[:, :num_extra], to_tokens(maps)), dim=1)
+        num_tokens = math.prod(hw_shape)
+        extra, tokens = out.split((out.size(1) - num_tokens, num_tokens), dim=1)
+        maps = pad_to(to_map(tokens, hw_shape), canvas)
+        return torch.cat((extra, to_tokens(maps)), dim=1)
