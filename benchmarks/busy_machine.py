@@ -2,8 +2,9 @@
 
 PVTv2-B1 with fused attention and the linear SOFT++-T predict one image of 800 x 1344 in
 turns, with one thread or two. OpenMP's threads wait for each other as OpenMP does by
-default, or asleep (OMP_WAIT_POLICY=PASSIVE). Each setting is a process of its own, in
-rounds; the busy processes loop in Python and use no memory.
+default, or asleep (OMP_WAIT_POLICY=PASSIVE). glibc returns freed memory to the system,
+as by default, or keeps it (MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=-1). Each setting
+is a process of its own, in rounds; the busy processes loop in Python and use no memory.
 
     python benchmarks/busy_machine.py --out docs/benchmarks/busy_cpu.json
 """
@@ -24,11 +25,15 @@ from studies import write_results
 FIRST, SECOND = 'PVTv2-B1 (mmdet, fused)', 'SOFT++-T, linear'
 SIZE = (1, 3, 800, 1344)
 BUSY = (0, 2)  # processes
-# threads, and how they wait: '' is OpenMP's default
+ASLEEP = dict(OMP_WAIT_POLICY='PASSIVE')
+KEPT = dict(MALLOC_MMAP_MAX_='0', MALLOC_TRIM_THRESHOLD_='-1')
+# threads, and variables of the environment
 SETTINGS = {
-    'one thread': (1, ''),
-    'two threads': (2, ''),
-    'two threads, asleep': (2, 'PASSIVE'),
+    'one thread': (1, {}),
+    'two threads': (2, {}),
+    'two threads, asleep': (2, ASLEEP),
+    'two threads, memory kept': (2, KEPT),
+    'two threads, asleep, memory kept': (2, {**ASLEEP, **KEPT}),
 }
 
 
@@ -65,11 +70,11 @@ def seconds_in_process(num_threads, turns, size):
 
 def measure(setting, turns, size):
     """Return seconds by model, of a process with threads of a setting."""
-    num_threads, policy = SETTINGS[setting]
+    num_threads, variables = SETTINGS[setting]
     options = dict(threads=num_threads, turns=turns, size=size)
-    environment = {k: v for k, v in os.environ.items() if not k.startswith('OMP_')}
-    if policy:
-        environment['OMP_WAIT_POLICY'] = policy
+    own = ('OMP_', 'MALLOC_', 'GLIBC_')
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(own)}
+    environment.update(variables)
     command = [sys.executable, '-W', 'ignore', __file__]
     command += ['--worker', json.dumps(options)]
     done = subprocess.run(

@@ -49,6 +49,9 @@ def parse_args(argv=None):
     text = 'times each variant is measured; slow ones less often (default: 20)'
     add('--rounds', type=positive, default=20, help=text)
     add('--batch', type=positive, default=1, help='images at a time (default: 1)')
+    text = 'what glibc does with freed memory on a CPU: kept for the next results, or '
+    text += 'returned to the system, as by default (default here: kept)'
+    add('--freed-memory', choices=['kept', 'returned'], default='kept', help=text)
     text = 'predictions as CUDA graphs, without the time of launches'
     add('--graph', action='store_true', help=text)
     text = 'only cases whose name and input, such as "SOFT-Norm-Tiny, 1×3×224×224", '
@@ -89,6 +92,7 @@ def stem(args):
     """Return the result files' common stem."""
     parts = [args.suite, args.device, *[args.dtype] * (args.dtype != 'float32')]
     parts += [f'batch{args.batch}'] * (args.batch != 1) + ['graph'] * args.graph
+    parts += ['returned'] * (args.freed_memory == 'returned')
     return args.out / '_'.join(parts)
 
 
@@ -147,7 +151,7 @@ def measure_times(case, args, peaks):
 
 def main(argv=None):
     args = parse_args(argv)
-    torch.set_num_threads(args.threads)
+    measuring.prepare_process(args)
     rows = []
     for index, case in selected(args):
         rows += run_case(index, case, args)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import torch
 
+from mmlinattn.utils.heap import keep_freed_memory
 from mmlinattn.utils.measuring import peak_bytes, resident, wait_for
 
 from .cases import place
@@ -24,6 +25,13 @@ from .cases import place
 SECONDS = 120
 # Of the memory that is free, what a step may take before it is called too large.
 SHARE = 0.9
+
+
+def prepare_process(args):
+    """Set threads, and what becomes of freed memory, by the arguments."""
+    torch.set_num_threads(args.threads)
+    if args.freed_memory == 'kept':
+        keep_freed_memory()
 
 
 def make_inputs(case, args):
@@ -151,7 +159,7 @@ def peak_or_error(index, variant, step, args):
     """Return the result of :func:`peak_of_variant`, measured in this process."""
     from .registry import SUITES
 
-    torch.set_num_threads(args.threads)
+    prepare_process(args)
     try:
         case = SUITES[args.suite]()[index].at(args.batch, args.small)
         inputs, small = make_inputs(case, args)

@@ -121,6 +121,8 @@ def table(rows):
 def describe(args, rows):
     """Return what was measured, on what and how, in Markdown."""
     what = f'Suite `{args.suite}`, {args.dtype}, up to {args.rounds} rounds'
+    if args.device == 'cpu':
+        what += f', freed memory {args.freed_memory}'
     if args.small:
         what += ', small inputs: figures mean nothing'
     return f'{what}.\n{machine(args.device)}.\n\n{table(rows)}\n'
@@ -138,6 +140,8 @@ def write_page(path, text):
 def write_json(path, args, rows):
     """Write rows whole or not at all, one a line."""
     head = dict(machine=machine(args.device), dtype=args.dtype, small=args.small)
+    if args.device == 'cpu':
+        head['freed_memory'] = args.freed_memory
     lines = ',\n  '.join(map(json.dumps, rows))
     with whole_file(path) as draft:
         text = f'{json.dumps(head)[:-1]},\n "rows": [\n  {lines}\n]}}\n'

@@ -6,10 +6,8 @@ VmHWM after the step less VmRSS before it is the result. On a GPU it is torch's 
 account.
 """
 
-import ctypes
 import gc
 import multiprocessing
-import os
 import re
 import time
 from collections.abc import Callable
@@ -18,6 +16,8 @@ from pathlib import Path
 from typing import Optional, TypeVar
 
 import torch
+
+from .heap import release_memory
 
 Result = TypeVar('Result')
 STATUS, RESET = Path('/proc/self/status'), Path('/proc/self/clear_refs')
@@ -73,14 +73,6 @@ def peak_bytes(step: Callable[[], object], device: str) -> Optional[int]:
     before = resident('VmRSS')
     step()
     return max(resident('VmHWM') - before, 0)
-
-
-def release_memory() -> None:
-    """Return freed memory to the system, where the C library is glibc."""
-    library = ctypes.CDLL(None) if os.name == 'posix' else None
-    trim = getattr(library, 'malloc_trim', None)
-    if trim is not None:
-        trim(0)
 
 
 def resident(name: str) -> int:
