@@ -56,6 +56,7 @@ from torch import nn
 TEACHER_EPOCHS, TEACHER_RATE = 10, 0.001
 # photographs of the stages, and of each arm in all: a tenth of the teacher's
 STAGES = dict(attention=0.4, features=0.3, labels=0.3)
+ALIGNED = ('attention', 'features')
 RATES = dict(
     attention=(0.001, 0.002, 0.004),
     features=(0.0005, 0.001, 0.002),
@@ -185,17 +186,15 @@ class Runs:
         study, budget = self.study, self.study.budget
         made = self.start(seed)
         accuracies: dict[str, Any] = dict(start=study.top1(made.student))
-        done: list[str] = []
-        for stage in ('attention', 'features'):
-            rate = self.rate(stage, self.error_at(stage, list(done)))
+        for i, stage in enumerate(ALIGNED):
+            rate = self.rate(stage, self.error_at(stage, ALIGNED[:i]))
             epochs = STAGES[stage] * budget
             made.align(stage, study.photographs.train, rate, seed, epochs)
-            done.append(stage)
             accuracies[stage] = study.top1(made.student)
         epochs = STAGES['labels'] * budget
 
         def loss_at(rate: float) -> float:
-            tried = self.tuned(done)
+            tried = self.tuned(ALIGNED)
             self.labels(tried, 'labels', epochs, rate, TUNING_SEED)
             return evaluate(tried.student, study.photographs.held_back)[0]
 
@@ -203,11 +202,11 @@ class Runs:
         sizes = {side: study.top1(made.student, side) for side in SIZES}
         return dict(accuracies, whole=sizes[CROP], sizes=sizes)
 
-    def error_at(self, stage: str, done: list[str]) -> Callable[[float], float]:
-        """Return the function from a rate to the error that it leaves."""
+    def error_at(self, stage: str, earlier: Sequence[str]) -> Callable[[float], float]:
+        """Return the function from a rate of a stage to the error that it leaves."""
 
         def error(rate: float) -> float:
-            tried = self.tuned(done)
+            tried = self.tuned(earlier)
             epochs = STAGES[stage] * self.study.budget
             images = self.study.photographs
             tried.align(stage, images.train, rate, TUNING_SEED, epochs)
@@ -215,10 +214,10 @@ class Runs:
 
         return error
 
-    def tuned(self, done: list[str]) -> Adaptation:
+    def tuned(self, stages: Sequence[str]) -> Adaptation:
         """Return a student of the tuning seed after stages with their best rates."""
         made = self.start(TUNING_SEED)
-        for stage in done:
+        for stage in stages:
             losses = self.rates[stage]
             rate = float(min(losses, key=lambda x: losses[x]))
             epochs = STAGES[stage] * self.study.budget
