@@ -112,11 +112,11 @@ def main(argv=None):
     with torch.no_grad():
         outputs = model(**processor(photo, return_tensors='pt'))
     sides = [photo.size[::-1]]
-    found = processor.post_process_object_detection(outputs, 0.0, sides)[0]
-    best = int(found['scores'].argmax())
-    label = model.config.id2label[int(found['labels'][best])]
-    box = [round(x, 1) for x in found['boxes'][best].tolist()]
-    print(f'{label} {found["scores"][best]:.2f} {box}')
+    predictions = processor.post_process_object_detection(outputs, 0.0, sides)[0]
+    best = int(predictions['scores'].argmax())
+    label = model.config.id2label[int(predictions['labels'][best])]
+    box = [round(x, 1) for x in predictions['boxes'][best].tolist()]
+    print(f'{label} {predictions["scores"][best]:.2f} {box}')
 
 
 if __name__ == '__main__':

@@ -23,16 +23,17 @@ def load_predictor(path):
     return module.Predictor
 
 
-def lines(found, classes):
-    """Return what was found in a photograph, a line each, whatever the task."""
-    if 'label_map' in found:
-        ids = found['label_map']
+def lines(predictions, classes):
+    """Return the predictions for a photograph, a line each, whatever the task."""
+    if 'label_map' in predictions:
+        ids = predictions['label_map']
         shares = [((ids == k).mean(), name) for k, name in enumerate(classes)]
         return [f'{name}: {share:.1%} of the pixels' for share, name in shares if share]
-    if 'boxes' not in found:
-        best = found['scores'].argmax()
-        return [f'{classes[best]}: {found["scores"][best]:.2f}']
-    rows = zip(found['labels'], found['scores'], found['boxes'].round(1).tolist())
+    if 'boxes' not in predictions:
+        best = predictions['scores'].argmax()
+        return [f'{classes[best]}: {predictions["scores"][best]:.2f}']
+    boxes = predictions['boxes'].round(1).tolist()
+    rows = zip(predictions['labels'], predictions['scores'], boxes)
     return [f'{classes[k]} {score:.2f} {box}' for k, score, box in rows]
 
 

@@ -46,8 +46,8 @@ def main(name='softpp_tiny_linear'):
         detector = build(backbone, num_classes=3 + 1, min_size=128)
         losses = detector([photo, photo], [target, target])
         sum(losses.values()).backward()
-        found = detector.eval()([photo])[0]
-        print(kind, *sorted(losses), *sorted(found))
+        predictions = detector.eval()([photo])[0]
+        print(kind, *sorted(losses), *sorted(predictions))
 
 
 if __name__ == '__main__':

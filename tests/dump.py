@@ -39,10 +39,10 @@ NECKS = {
 
 
 def digest(*parts):
-    found = hashlib.sha256()
+    checksum = hashlib.sha256()
     for part in parts:
-        found.update(part if isinstance(part, bytes) else str(part).encode())
-    return found.hexdigest()[:16]
+        checksum.update(part if isinstance(part, bytes) else str(part).encode())
+    return checksum.hexdigest()[:16]
 
 
 def structure(model):

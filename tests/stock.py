@@ -37,7 +37,7 @@ BACKENDS = {
 
 def of_python() -> dict[str, Any]:
     loggers = {'': logging.root, **logging.root.manager.loggerDict}
-    found = {
+    settings = {
         name: (x.level, list(x.handlers), list(x.filters), x.propagate, x.disabled)
         for name, x in loggers.items()
         if isinstance(x, logging.Logger)
@@ -54,7 +54,7 @@ def of_python() -> dict[str, Any]:
         'folder': os.getcwd(),
         'signals': {x: signal.getsignal(x) for x in signal.valid_signals()},
         'warnings': [list(warnings.filters), warnings.showwarning],
-        'logging': {name: x for name, x in found.items() if x != unset},
+        'logging': {name: x for name, x in settings.items() if x != unset},
         'logger class': [logging.getLoggerClass(), logging.root.manager.disable],
         'collector': [gc.isenabled(), gc.get_threshold(), list(gc.callbacks)],
         'at exit': atexit._ncallbacks(),
@@ -65,7 +65,7 @@ def of_python() -> dict[str, Any]:
 
 def of_torch() -> dict[str, Any]:
     backends: Any = torch.backends
-    found = {
+    settings = {
         'dtype': torch.get_default_dtype(),
         'device': torch.empty(0).device,
         'threads': [torch.get_num_threads(), torch.get_num_interop_threads()],
@@ -93,12 +93,12 @@ def of_torch() -> dict[str, Any]:
         'safe classes': getattr(torch.serialization, 'get_safe_globals', list)(),
     }
     if hasattr(backends, 'fp32_precision'):
-        found['float32'] = {
+        settings['float32'] = {
             (x, op): torch._C._get_fp32_precision_getter(x, op)
             for x, ops in BACKENDS.items()
             for op in ops
         }
-    return found
+    return settings
 
 
 def of_libraries() -> dict[str, Any]:
@@ -135,36 +135,36 @@ def of_generators() -> dict[str, Any]:
 
 def take(with_generators: bool = True) -> dict[str, Any]:
     """All of it by name; a model that is built draws random numbers."""
-    found = {**of_python(), **of_libraries()}
-    found.update((f'torch, {name}', x) for name, x in of_torch().items())
-    return {**found, **of_generators()} if with_generators else found
+    state = {**of_python(), **of_libraries()}
+    state.update((f'torch, {name}', x) for name, x in of_torch().items())
+    return {**state, **of_generators()} if with_generators else state
 
 
 def names() -> dict[str, dict[str, Any]]:
     """Functions, classes and constants of the watched libraries' modules, and the
     methods of their classes."""
-    found = {}
+    attributes = {}
     for name, module in list(sys.modules.items()):
         if name.partition('.')[0] in WATCHED and isinstance(module, types.ModuleType):
-            found[name] = dict(vars(module))
-            for key, x in found[name].copy().items():
+            attributes[name] = dict(vars(module))
+            for key, x in attributes[name].copy().items():
                 if isinstance(x, type) and x.__module__ == name:
-                    found[f'{name}.{key}'] = dict(vars(x))
-    return found
+                    attributes[f'{name}.{key}'] = dict(vars(x))
+    return attributes
 
 
 def changes(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     """What differs, as it was and as it is."""
-    found = {}
+    changed = {}
     for name, old in before.items():
         new = after.get(name)
         if isinstance(old, dict) and isinstance(new, dict):
             inner = {x: (old.get(x), new.get(x)) for x in {*old, *new}}
             inner = {x: pair for x, pair in inner.items() if pair[0] != pair[1]}
-            found.update({f'{name}, {x}': pair for x, pair in inner.items()})
+            changed.update({f'{name}, {x}': pair for x, pair in inner.items()})
         elif old != new:
-            found[name] = old, new
-    return found
+            changed[name] = old, new
+    return changed
 
 
 def replaced(before: dict[str, dict[str, Any]]) -> list[str]:

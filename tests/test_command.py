@@ -201,5 +201,5 @@ def test_spawned_workers_have_the_operators(way, tmp_path, monkeypatch):
     )
     monkeypatch.setenv('PYTHONPATH', f'{tmp_path}:{ROOT}')
     start = ['-m', 'mmlinattn'] if way == '-m' else [script]
-    found = run_command(sys.executable, *start, 'spy', 'x', cwd=tmp_path)
-    assert found.splitlines()[-1] == 'True x'
+    printed = run_command(sys.executable, *start, 'spy', 'x', cwd=tmp_path)
+    assert printed.splitlines()[-1] == 'True x'

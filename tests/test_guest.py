@@ -12,32 +12,32 @@ import matplotlib.figure, pycocotools.coco, rich.progress, torch.utils.checkpoin
 import stock
 
 torch.empty(0)
-told = []
+warned = []
 warnings.resetwarnings()
-warnings.showwarning = lambda message, *args: told.append(str(message))
+warnings.showwarning = lambda message, *args: warned.append(str(message))
 held, names = stock.take(), stock.names()
 
 
 def check(step, drew=False):
-    found = stock.changes(held, stock.take())
+    changes = stock.changes(held, stock.take())
     if drew:
-        found.pop('random numbers', None)
-        found.pop('loggers', None)  # MMEngine's initialization makes its own
-    assert not found, (step, found)
+        changes.pop('random numbers', None)
+        changes.pop('loggers', None)  # MMEngine's initialization makes its own
+    assert not changes, (step, changes)
     assert not stock.replaced(names), (step, stock.replaced(names))
     assert 'mmcv._ext' not in sys.modules and 'mmcv.ops' not in sys.modules, step
 
 """
 IMPORTS = """
 def imported(name):
-    told.clear()  # those of taking stock
+    warned.clear()  # those of taking stock
     module = importlib.import_module(name)
-    assert not told, (name, told)
+    assert not warned, (name, warned)
     check(name)
-    told.clear()
+    warned.clear()
     importlib.reload(module)
     importlib.import_module(name)
-    assert not told, (name, told)
+    assert not warned, (name, warned)
     check(f'{name}, again')
 
 

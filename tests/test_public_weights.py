@@ -29,8 +29,8 @@ def test_lines_say_what_yaml_says():
         assert model.flops == meta.get('FLOPs', 0)
         assert model.address == entry['Weights']
         assert public_weights.DATA[meta['Training Data']][0] == model.data
-        found = {public_weights.METRICS[name]: x for name, x in scores.items()}
-        assert model.scores == found
+        measured = {public_weights.METRICS[name]: x for name, x in scores.items()}
+        assert model.scores == measured
         assert model.name == Path(model.config).stem
 
 

@@ -247,8 +247,8 @@ def test_adapters(name):
 def test_an_image_of_nan(name):
     """anomalib runs models on memory that nobody has filled, to see their shapes."""
     with torch.no_grad():
-        found = create(name).eval()(torch.full((2, 3, 64, 64), torch.nan))
-    assert found.isnan().all()
+        maps = create(name).eval()(torch.full((2, 3, 64, 64), torch.nan))
+    assert maps.isnan().all()
 
 
 @pytest.mark.modern_full

@@ -35,17 +35,17 @@ def alone(run_python):
 
 def digest(model):
     """A number for all initial values of a model."""
-    found = hashlib.sha256()
+    checksum = hashlib.sha256()
     for key, x in model.state_dict().items():
-        found.update(key.encode() + x.numpy().tobytes())
-    return found.hexdigest()
+        checksum.update(key.encode() + x.numpy().tobytes())
+    return checksum.hexdigest()
 
 
 BACKBONES = """
 import hashlib, json
 import miniature_backbones as battery
 
-found = {}
+digests = {}
 for name, cfg in battery.CASES.items():
     torch.manual_seed(0)
     model = battery.build_model(cfg)
@@ -54,24 +54,24 @@ for name, cfg in battery.CASES.items():
     entries = hashlib.sha256()
     for key, x in model.state_dict().items():
         entries.update(key.encode() + x.numpy().tobytes())
-    found[name] = entries.hexdigest()
+    digests[name] = entries.hexdigest()
     outs = model.train()(battery.images())
     battery.random_loss(outs).backward()
     learned = [x for x in model.parameters() if x.requires_grad]
     assert all(x.grad.isfinite().all() for x in learned), name
-print(json.dumps(found))
+print(json.dumps(digests))
 """
 
 
 def test_backbones(alone):
     """Each runs forward and backward, from the initial values that MMEngine draws."""
-    found = json.loads(alone(BACKBONES).splitlines()[-1])
-    assert found.keys() == CASES.keys()
+    digests = json.loads(alone(BACKBONES).splitlines()[-1])
+    assert digests.keys() == CASES.keys()
     for name, cfg in CASES.items():
         torch.manual_seed(0)
         model = build_model(cfg)
         model.init_weights()
-        assert digest(model) == found[name], name
+        assert digest(model) == digests[name], name
 
 
 PARTS = """

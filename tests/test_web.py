@@ -86,11 +86,11 @@ def predict_in_browser(folder, model, photo):
                 browser.wait(30)
         server.shutdown()
     assert answer['found'], answer['status']
-    found = {
+    predicted = {
         name: np.array(x['data']).reshape(x['dims'])
         for name, x in answer['found'].items()
     }
-    return found, answer['classes']
+    return predicted, answer['classes']
 
 
 def write_model(kind, path):
@@ -109,17 +109,17 @@ def test_the_page_finds_what_predictor_finds(kind, tmp_path, monkeypatch):
     write_model(kind, tmp_path / 'model.onnx')
     pixels = np.random.default_rng(0).integers(0, 256, (9, 13, 3)).astype(np.uint8)
     Image.fromarray(pixels).resize((130, 97)).save('photo.png')
-    found, classes = predict_in_browser(tmp_path, 'model.onnx', 'photo.png')
+    predicted, classes = predict_in_browser(tmp_path, 'model.onnx', 'photo.png')
     predictor = Predictor('model.onnx')
     expected = predictor('photo.png')
     assert classes == predictor.classes
     if kind == 'segmentor':
-        assert (found['label_map'] == expected['label_map']).mean() > 0.999
+        assert (predicted['label_map'] == expected['label_map']).mean() > 0.999
         return
-    np.testing.assert_allclose(found['scores'], expected['scores'], atol=1e-4)
+    np.testing.assert_allclose(predicted['scores'], expected['scores'], atol=1e-4)
     if kind == 'mask':
         # boxes with the same score may change places
-        assert len(found['boxes']) == len(expected['boxes']) > 0
+        assert len(predicted['boxes']) == len(expected['boxes']) > 0
         for box, label in zip(expected['boxes'], expected['labels']):
-            same = found['boxes'][found['labels'] == label]
+            same = predicted['boxes'][predicted['labels'] == label]
             assert abs(same - box).max(axis=1).min() < 0.5

@@ -218,8 +218,8 @@ def test_attentions_that_are_not_called():
     layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
     x = torch.randn(1, 5, 8)
     attentions = [layer.self_attn]
-    told = pytest.warns(UserWarning, match='1 of 1 .* self_attn')
-    with told, torch.no_grad(), averaged_attention(layer, attentions):
+    warning = pytest.warns(UserWarning, match='1 of 1 .* self_attn')
+    with warning, torch.no_grad(), averaged_attention(layer, attentions):
         layer(x)
     with warnings.catch_warnings():
         warnings.simplefilter('error')

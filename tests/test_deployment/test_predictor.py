@@ -40,9 +40,10 @@ def photos(tmp_path):
 def test_boxes_and_masks(tmp_path, photos):
     model = Predictor(write_file(tmp_path / 'm.onnx', **FOUND))
     assert model.classes == ['cat', 'dog', 'owl']
-    found = model(photos / 'a.png', threshold=0.5)
-    assert found['scores'].tolist() == FOUND['scores'][:2].tolist()
-    assert found['masks'].shape == (2, 12, 20) and found['masks'].dtype == bool
+    detections = model(photos / 'a.png', threshold=0.5)
+    assert detections['scores'].tolist() == FOUND['scores'][:2].tolist()
+    masks = detections['masks']
+    assert masks.shape == (2, 12, 20) and masks.dtype == bool
     assert model(np.zeros((9, 9, 3), np.uint8), 1.0)['masks'].shape == (0, 9, 9)
     assert model(photos / 'more/b.jpg')['masks'].shape == (3, 20, 12)
 
@@ -67,12 +68,12 @@ def white_pixels(picture):
 
 def test_names_can_be_read_in_pictures():
     """Of a box at the border, of a small and of a large photo; one has many classes."""
-    found = dict(boxes=np.array([[0.0, 0, 90, 90]]), labels=np.array([1]))
-    found['scores'] = np.array([0.5])
+    detections = dict(boxes=np.array([[0.0, 0, 90, 90]]), labels=np.array([1]))
+    detections['scores'] = np.array([0.5])
     counts = []
     for size in (300, 3000):
         image = np.zeros((size, size, 3), np.uint8)
-        counts.append(white_pixels(predictor.draw(image, found, ['a', 'word'])))
+        counts.append(white_pixels(predictor.draw(image, detections, ['a', 'word'])))
     assert 30 < counts[0] < counts[1] / 10
 
 
@@ -90,8 +91,8 @@ def test_classes_of_a_label_map_are_named_in_their_colors():
 
 
 def test_runs_are_those_of_coco():
-    found = dict(FOUND, masks=paste(FOUND['masks'], FOUND['boxes'], (12, 20), 0.4))
-    for entry, mask in zip(as_json(found, [])['objects'], found['masks']):
+    detections = dict(FOUND, masks=paste(FOUND['masks'], FOUND['boxes'], (12, 20), 0.4))
+    for entry, mask in zip(as_json(detections, [])['objects'], detections['masks']):
         size, counts = entry['mask']['size'], entry['mask']['counts']
         assert sum(counts) == 240
         packed = masks.frPyObjects(dict(size=size, counts=counts), *size)
@@ -99,7 +100,7 @@ def test_runs_are_those_of_coco():
 
 
 @pytest.mark.parametrize(
-    'outputs, told',
+    'outputs, expected',
     [
         (FOUND, dict(name='dog', score=0.9)),
         (dict(label_map=np.int32([[0, 0], [0, 2]])), dict(cat=0.75, owl=0.25)),
@@ -107,25 +108,25 @@ def test_runs_are_those_of_coco():
     ],
     ids=['detector', 'segmentor', 'classifier'],
 )
-def test_command_without_torch(outputs, told, tmp_path, photos, run_python):
+def test_command_without_torch(outputs, expected, tmp_path, photos, run_python):
     if 'label_map' in outputs:
         outputs = dict(label_map=np.resize(outputs['label_map'], (20, 12)))
         (photos / 'a.png').unlink()
-        told = dict(zip(('cat', 'owl'), (0.75, 0.25)))
+        expected = dict(zip(('cat', 'owl'), (0.75, 0.25)))
     path = write_file(tmp_path / 'm.onnx', **outputs)
     arguments = ['predictor.py', path, str(photos), '--out', str(tmp_path / 'out')]
     code = 'from mmlinattn.deployment import predictor\npredictor.main()'
     run_python(f'{BLOCK.format(blocked=MISSING)}\nsys.argv = {arguments}\n{code}')
-    found = json.loads((tmp_path / 'out/predictions.json').read_text())
+    predictions = json.loads((tmp_path / 'out/predictions.json').read_text())
     names = [*('a.png',) * (photos / 'a.png').exists(), 'more/b.jpg']
-    assert list(found) == names
+    assert list(predictions) == names
     if 'label_map' in outputs:
-        assert found['more/b.jpg'] == dict(shares=told)
+        assert predictions['more/b.jpg'] == dict(shares=expected)
         labels = np.array(Image.open(tmp_path / 'out/more/b.jpg.labels.png'))
         assert (labels == outputs['label_map']).all()
     else:
-        (rows,) = found['a.png'].values()
-        assert {key: pytest.approx(rows[0][key]) for key in told} == told
+        (rows,) = predictions['a.png'].values()
+        assert {key: pytest.approx(rows[0][key]) for key in expected} == expected
         assert len(rows) == (2 if 'boxes' in outputs else 3)
     assert Image.open(tmp_path / 'out/more/b.jpg.png').size == (12, 20)
 
@@ -145,10 +146,10 @@ def test_an_image_that_a_model_refuses_costs_only_itself(
     monkeypatch.setattr(Predictor, '__call__', refuse)
     Image.new('RGB', (2000, 3)).save(photos / 'a0.png')
     predictor.main([path, str(photos), '--out', str(tmp_path / 'out')])
-    told = capsys.readouterr()
-    assert f'not predicted: {photos / "a0.png"}: 2000 x 3 pixels: Non-zero' in told.err
-    found = json.loads((tmp_path / 'out/predictions.json').read_text())
-    assert list(found) == ['a.png', 'more/b.jpg']
+    errors = capsys.readouterr().err
+    assert f'not predicted: {photos / "a0.png"}: 2000 x 3 pixels: Non-zero' in errors
+    predictions = json.loads((tmp_path / 'out/predictions.json').read_text())
+    assert list(predictions) == ['a.png', 'more/b.jpg']
 
 
 def test_a_damaged_image_costs_only_itself(tmp_path, photos, capsys):
@@ -157,18 +158,18 @@ def test_a_damaged_image_costs_only_itself(tmp_path, photos, capsys):
     (photos / 'b0.jpg').write_text('<html>')
     path = write_file(tmp_path / 'm.onnx', scores=np.float32([0.5]))
     predictor.main([path, str(photos), '--out', str(tmp_path / 'out')])
-    told = capsys.readouterr()
-    assert all(f'not read: {photos / x}: ' in told.err for x in ('a0.png', 'b0.jpg'))
-    assert '2 pictures, 2 images could not be read or predicted' in told.out
-    found = json.loads((tmp_path / 'out/predictions.json').read_text())
-    assert list(found) == ['a.png', 'more/b.jpg']
+    printed = capsys.readouterr()
+    assert all(f'not read: {photos / x}: ' in printed.err for x in ('a0.png', 'b0.jpg'))
+    assert '2 pictures, 2 images could not be read or predicted' in printed.out
+    predictions = json.loads((tmp_path / 'out/predictions.json').read_text())
+    assert list(predictions) == ['a.png', 'more/b.jpg']
     # the same folder once more: the damaged one is read now, and no other
     (photos / 'a0.png').write_bytes(content)
     (tmp_path / 'out/a.png.png').unlink()
     predictor.main([path, str(photos), '--out', str(tmp_path / 'out')])
     assert '2 images are predicted already, 2 remain' in capsys.readouterr().out
-    found = json.loads((tmp_path / 'out/predictions.json').read_text())
-    assert sorted(found) == ['a.png', 'a0.png', 'more/b.jpg']
+    predictions = json.loads((tmp_path / 'out/predictions.json').read_text())
+    assert sorted(predictions) == ['a.png', 'a0.png', 'more/b.jpg']
     assert not (tmp_path / 'out/a.png.png').exists()
     (photos / 'a.png').write_text('')
     with pytest.raises(SystemExit, match='2'):
@@ -195,9 +196,9 @@ def test_pixels_are_those_of_opencv(mode, ending, tmp_path, monkeypatch):
         wanted = cv2.imread(str(tmp_path / f'a.{ending}'))
         if wanted is None:
             continue
-        found = predictor.read_image(tmp_path / f'a.{ending}')
-        assert found.shape == wanted.shape
-        assert abs(found[..., ::-1].astype(int) - wanted).max() <= 3
+        pixels = predictor.read_image(tmp_path / f'a.{ending}')
+        assert pixels.shape == wanted.shape
+        assert abs(pixels[..., ::-1].astype(int) - wanted).max() <= 3
 
 
 @pytest.mark.parametrize('dtype', [np.int32, np.uint32, np.float32])
@@ -218,9 +219,9 @@ def test_what_is_left_of_16_bits_is_said(predict, photos, tmp_path, shape, endin
     values = np.linspace(16, 1867, 240, dtype=np.uint16).reshape(12, 20)
     path = photos / f'dark.{ending}'
     cv2.imwrite(str(path), np.resize(values.T, shape[::-1]).T)
-    _, said, found = predict()
+    _, said, predictions = predict()
     assert f'1 images, such as {path}, have 16 bits' in said and '8 gray levels' in said
-    assert len(found) == 3
+    assert len(predictions) == 3
     with pytest.warns(UserWarning, match=f'dark.{ending} has 16 bits'):
         Predictor(tmp_path / 'm.onnx')(path)
 
@@ -274,9 +275,9 @@ def predict(tmp_path, photos, capsys):
             predictor.main([path, str(images), '--out', out, *options])
         except SystemExit as stop:
             code = stop.code
-        told = capsys.readouterr()
-        found = json.loads((tmp_path / 'out/predictions.json').read_text())
-        return code, told.out + told.err, found
+        printed = capsys.readouterr()
+        predictions = json.loads((tmp_path / 'out/predictions.json').read_text())
+        return code, printed.out + printed.err, predictions
 
     return call
 
@@ -285,23 +286,24 @@ def test_what_a_folder_was_made_with(predict, photos):
     _, _, first = predict()
     assert len(first['a.png']['objects']) == 2
     assert '0 remain' in predict()[1]
-    code, said, found = predict('--threshold', '0.7')
+    code, said, predictions = predict('--threshold', '0.7')
     assert code == 0 and 'were made with --threshold 0.3, and are made again' in said
-    assert len(found['a.png']['objects']) == 1
+    assert len(predictions['a.png']['objects']) == 1
     # others' predictions are kept
     for options in (dict(outputs=dict(scores=np.float32([1]))), dict(name='o.onnx')):
         if 'name' in options:
             options['outputs'] = dict(FOUND, scores=FOUND['scores'] / 2)
         code, said, kept = predict('--threshold', '0.7', **options)
         assert code == 2 and 'has predictions of m.onnx with --threshold 0.7' in said
-        assert kept == found
+        assert kept == predictions
     code, said, kept = predict(images=photos / 'a.png')
-    assert code == 2 and 'give another --out, or --overwrite' in said and kept == found
+    assert code == 2 and 'give another --out, or --overwrite' in said
+    assert kept == predictions
     Image.new('RGB', (9, 9)).save(photos / 'a.png')
-    code, said, found = predict('--threshold', '0.7')
+    code, said, predictions = predict('--threshold', '0.7')
     assert 'made of 1 other images' in said and '1 remain' in said
-    _, _, found = predict('--overwrite', outputs=dict(scores=np.float32([1])))
-    assert 'classes' in found['a.png']
+    _, _, predictions = predict('--overwrite', outputs=dict(scores=np.float32([1])))
+    assert 'classes' in predictions['a.png']
 
 
 def test_its_own_pictures_are_no_photos(tmp_path, photos, predict):
@@ -309,8 +311,8 @@ def test_its_own_pictures_are_no_photos(tmp_path, photos, predict):
     for images in (tmp_path, photos, tmp_path):
         shutil.rmtree(tmp_path / 'out')
         for _ in range(2):
-            code, _, found = predict(images=images)
-            assert code == 0 and len(found) == 2
+            code, _, predictions = predict(images=images)
+            assert code == 0 and len(predictions) == 2
 
 
 def test_a_photo_that_fails_costs_only_itself(predict, monkeypatch):
@@ -322,8 +324,8 @@ def test_a_photo_that_fails_costs_only_itself(predict, monkeypatch):
         return run(self, image, threshold)
 
     monkeypatch.setattr(Predictor, '__call__', call)
-    code, said, found = predict()
-    assert code == 0 and list(found) == ['more/b.jpg']
+    code, said, predictions = predict()
+    assert code == 0 and list(predictions) == ['more/b.jpg']
     assert re.search('not predicted: .*a.png: 20 x 12 pixels: a dimension of 0', said)
 
 
@@ -407,9 +409,9 @@ def test_a_killed_command_goes_on(predict, photos, tmp_path, monkeypatch):
         with (out / predictor.LOG).open('a') as file:
             file.write('["half of a line')  # of a kill while it was written
         assert len(predictor.Folder.read(out).predictions) == 6 - left
-    _, said, found = predict()
+    _, said, predicted = predict()
     assert '5 images are predicted already, 1 remain' in said
-    assert found == expected and not (out / predictor.LOG).exists()
+    assert predicted == expected and not (out / predictor.LOG).exists()
     files = [{x.relative_to(y) for x in y.rglob('*')} for y in (out, whole)]
     assert files[0] == files[1]
 
@@ -432,9 +434,9 @@ def test_predictions_of_two_models_are_never_mixed(
         assert not (out / predictor.RESULT).exists()
         assert list(predictor.Folder.read(out).predictions) == ['a.png']
         options = [x for x in options if x != '--overwrite']
-        _, said, found = predict(*options, outputs=outputs)
+        _, said, predicted = predict(*options, outputs=outputs)
         assert '1 images are predicted already, 1 remain' in said
-        assert len(found) == 2
+        assert len(predicted) == 2
 
 
 @pytest.mark.parametrize('step', ('_write_result', '_write_record', '_remove_log'))
@@ -460,12 +462,12 @@ def test_a_kill_between_files_loses_nothing(
         with pytest.raises(Killed):
             predict(*options)
     threshold = 0.7 if options else 0.3
-    found = predictor.Folder.read(tmp_path / 'out')
-    assert found.threshold == threshold and 'new.png' in found.predictions
-    _, said, found = predict(*options[1:])
+    folder = predictor.Folder.read(tmp_path / 'out')
+    assert folder.threshold == threshold and 'new.png' in folder.predictions
+    _, said, predictions = predict(*options[1:])
     # a changed threshold's predictions are made again, but those of this run
     assert '3 images are predicted already' in said
-    assert len(found) == 3
+    assert len(predictions) == 3
 
 
 def test_predictions_of_other_programs(photos, tmp_path, capsys):
@@ -490,8 +492,8 @@ def test_predictions_of_other_programs(photos, tmp_path, capsys):
             assert (out / 'predictions.json').read_text() == content
     shutil.copy(out / 'predictions.json', photos)
     predictor.main([path, str(photos), '--out', str(tmp_path / 'new')])
-    found = json.loads((tmp_path / 'new/predictions.json').read_text())
-    assert list(found) == ['a.png', 'more/b.jpg']
+    predictions = json.loads((tmp_path / 'new/predictions.json').read_text())
+    assert list(predictions) == ['a.png', 'more/b.jpg']
 
 
 def test_a_full_disk_costs_a_line(predict, photos, tmp_path, monkeypatch, capsys):
@@ -511,8 +513,9 @@ def test_a_full_disk_costs_a_line(predict, photos, tmp_path, monkeypatch, capsys
     assert 'No space left on device' in line and 'the same command goes on' in line
     monkeypatch.undo()
     assert not list(tmp_path.rglob('.*.part'))
-    code, said, found = predict()
-    assert code == 0 and '1 images are predicted already' in said and len(found) == 2
+    code, said, predictions = predict()
+    assert code == 0 and len(predictions) == 2
+    assert '1 images are predicted already' in said
 
 
 @pytest.mark.parametrize('value', ('nan', '-0.1', '1.5', 'inf', 'high'))

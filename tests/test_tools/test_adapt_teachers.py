@@ -145,9 +145,9 @@ def test_students_of_public_models_are_remembered(tmp_path):
     meta = dict(backbone=dict(type='mmlinattn.SwinTransformer'))
     meta.update(model_name='classifier swin-t-local', is_whole=True)
     torch.save(dict(meta=dict(adapted=meta), state_dict={}), tmp_path / 'a.pth')
-    found = remembered_model(tmp_path / 'a.pth')
-    assert (found.method, found.backbone) == ('classifier', 'swin-t-local')
-    assert found.adapted == meta['backbone'] and found.is_whole
+    remembered = remembered_model(tmp_path / 'a.pth')
+    assert (remembered.method, remembered.backbone) == ('classifier', 'swin-t-local')
+    assert remembered.adapted == meta['backbone'] and remembered.is_whole
 
 
 def test_photos_below_folders(world):

@@ -54,9 +54,9 @@ def test_options_keep_their_blanks(parser):
     cli.add_cfg_options(parser, 'a=1')
     words = ['a=my weights/b  c.pth', 'b=[traffic light, car]', 'c=1, 2', 'd=(1, a b)']
     words.append('e.f = small')  # blanks around the sign are no part of either
-    found = parser.parse_args(['--cfg-options', *words]).cfg_options
+    options = parser.parse_args(['--cfg-options', *words]).cfg_options
     wanted = ['my weights/b  c.pth', ['traffic light', 'car'], [1, 2], (1, 'a b')]
-    assert list(found.values()) == [*wanted, 'small'] and 'e.f' in found
+    assert list(options.values()) == [*wanted, 'small'] and 'e.f' in options
 
 
 @pytest.mark.parametrize(
@@ -144,11 +144,11 @@ def test_another_python_ends_in_one_line(name):
     if name in MODULES:
         words = ['-m', *f'mmlinattn{name}'.split(), *MODULES[name]]
     env = dict(PYTHONPATH=f'{TOOLS.parent}')
-    found = subprocess.run(
+    process = subprocess.run(
         [sys.executable, '-S', *words], capture_output=True, text=True, cwd='/', env=env
     )
-    assert found.returncode in (1, 2) and found.stderr.count('\n') == 1
-    assert re.search('make env|pip install', found.stderr)
+    assert process.returncode in (1, 2) and process.stderr.count('\n') == 1
+    assert re.search('make env|pip install', process.stderr)
 
 
 def check_and_fail(kind):
@@ -166,8 +166,8 @@ def test_faults_are_not_told_as_wrong_input(kind, is_fault, monkeypatch):
     error = None
     try:
         check_and_fail(kind)
-    except (AttributeError, TypeError) as found:
-        error = found
+    except (AttributeError, TypeError) as caught:
+        error = caught
     assert not is_own_fault(error)  # of the package
     monkeypatch.setattr(faults, '_PACKAGE', Path(__file__).parent)
     assert is_own_fault(error) == is_fault

@@ -43,13 +43,13 @@ def detections(path, num=40, name='photo.png'):
     masks = blobs(height, width, num)
     rng = np.random.default_rng(1)
     boxes = [cv2.boundingRect(mask.astype(np.uint8)) for mask in masks]
-    found = dict(
+    predicted = dict(
         boxes=np.float32([[x, y, x + w, y + h] for x, y, w, h in boxes]),
         scores=rng.random(num).astype(np.float32),
         labels=rng.integers(0, 3, num),
         masks=masks,
     )
-    return found, Detections(name, path, as_json(found, CLASSES)['objects'])
+    return predicted, Detections(name, path, as_json(predicted, CLASSES)['objects'])
 
 
 def opened(tmp_path, dataset, results):
@@ -62,17 +62,17 @@ def opened(tmp_path, dataset, results):
 
 def test_masks_are_the_same_pixels_in_both_files(tmp_path):
     path = write_photo(tmp_path / 'photo.png')
-    found, image = detections(path)
+    predicted, image = detections(path)
     truth, results = opened(tmp_path, *to_coco([image], CLASSES))
-    for i, mask in enumerate(found['masks'], 1):
+    for i, mask in enumerate(predicted['masks'], 1):
         for coco in (truth, results):
             entry = coco.anns[i]
             assert (coco.annToMask(entry) == mask).all()
-            assert entry['category_id'] == found['labels'][i - 1] + 1
-            assert entry['score'] == pytest.approx(found['scores'][i - 1])
+            assert entry['category_id'] == predicted['labels'][i - 1] + 1
+            assert entry['score'] == pytest.approx(predicted['scores'][i - 1])
             x, y, width, height = entry['bbox']
             box = x, y, x + width, y + height
-            assert np.allclose(box, found['boxes'][i - 1], atol=0.002)
+            assert np.allclose(box, predicted['boxes'][i - 1], atol=0.002)
         assert truth.anns[i]['area'] == mask.sum()
         assert type(truth.anns[i]['segmentation']) is list
     assert truth.loadCats(truth.getCatIds())[2] == dict(id=3, name='owl')
@@ -115,7 +115,7 @@ def test_sizes_are_those_after_rotation(tmp_path):
 def test_they_are_a_persons_own_data(tmp_path):
     """As new-config reads them: names, boxes and pixels."""
     path = write_photo(tmp_path / 'd/photo.png')
-    found, image = detections(path)
+    predicted, image = detections(path)
     others = [
         Detections(f'{i}.png', write_photo(tmp_path / f'd/{i}.png'), image.objects)
         for i in range(5)
@@ -126,8 +126,9 @@ def test_they_are_a_persons_own_data(tmp_path):
     photos = {photo.path: photo for split in data.splits.values() for photo in split}
     assert len(photos) == 6 and sorted(data.classes) == CLASSES
     for photo in photos.values():
-        assert len(photo.objects) == len(found['masks'])
-        for item, mask, label in zip(photo.objects, found['masks'], found['labels']):
+        assert len(photo.objects) == len(predicted['masks'])
+        objects = zip(photo.objects, predicted['masks'], predicted['labels'])
+        for item, mask, label in objects:
             assert item.name == CLASSES[label]
             assert (item.outline.mask((60, 40)) == mask).all()
 

@@ -35,8 +35,9 @@ def test_predictions(tmp_path, image):
     boxes, shares, classes = content['models']
     assert len(boxes['objects']) == 5
     assert {x['name'] for x in boxes['objects']} <= set('xyz')
-    found = np.array([x['box'] for x in boxes['objects']])
-    assert found.min() >= 0 and found.max(0)[2] <= 90 and found.max(0)[3] <= 60
+    corners = np.array([x['box'] for x in boxes['objects']])
+    assert corners.min() >= 0
+    assert corners.max(0)[2] <= 90 and corners.max(0)[3] <= 60
     assert sum(shares['shares'].values()) == pytest.approx(1)
     assert shares['shares'].keys() <= set('abcd')
     # the classifier, computed from its modules, of what the pipeline makes
@@ -161,9 +162,9 @@ def test_a_photo_that_fails_costs_only_itself(tmp_path, image, capsys, error_of)
     argv = config, '--image', str(photos), '--out', str(photos)
     for _ in range(2):
         compare_predictions.main(argv)
-        told = capsys.readouterr()
-        assert 'thin.png: not predicted: ' in told.err
-        assert '1 could not be predicted' in told.out
+        printed = capsys.readouterr()
+        assert 'thin.png: not predicted: ' in printed.err
+        assert '1 could not be predicted' in printed.out
     names = {x.name for x in photos.iterdir()}
     endings = ('.png', '_labels.png', '_predictions.png', '_predictions.json')
     assert names == {'thin.png', *(f'square{x}' for x in endings)}
@@ -292,5 +293,5 @@ def test_ids_of_many_classes(tmp_path):
     labels = np.array([[0, 70], [300, 1]])
     for most in (255, 300):
         pictures.save_label_map(labels.clip(max=most), tmp_path / 'a.png')
-        found = np.asarray(Image.open(tmp_path / 'a.png'))
-        assert (found == labels.clip(max=most)).all()
+        pixels = np.asarray(Image.open(tmp_path / 'a.png'))
+        assert (pixels == labels.clip(max=most)).all()

@@ -76,17 +76,17 @@ def test_all_folders_are_in_the_table(assets):
 
 @pytest.mark.parametrize('name, task, expected', ALL)
 def test_folders_are_read_or_named(assets, name, task, expected):
-    found = outcome(assets / name, task)
-    if isinstance(found, OwnData):
-        classes = ', '.join(found.classes)
-        assert f'{len(known.photos_of(found))}: {classes}' == expected
+    answer = outcome(assets / name, task)
+    if isinstance(answer, OwnData):
+        classes = ', '.join(answer.classes)
+        assert f'{len(known.photos_of(answer))}: {classes}' == expected
         return
     importer = IMPORTER.search(expected)
-    assert bool(importer) == ('`datum' in found), found
-    assert not importer or importer[0] in found
+    assert bool(importer) == ('`datum' in answer), answer
+    assert not importer or importer[0] in answer
     text = expected[: importer.start()] if importer else expected
-    is_named = f' {text}, which new_config does not read: ' in found
-    assert is_named or text in found, found
+    is_named = f' {text}, which new_config does not read: ' in answer
+    assert is_named or text in answer, answer
 
 
 def boxes_of(data):
@@ -99,13 +99,13 @@ def boxes_of(data):
 @pytest.mark.parametrize('name', TABLE['boxes'])
 def test_boxes(assets, name):
     folder, *options = name.split(' --labels ')
-    found = outcome(assets / folder, 'det', **dict(zip(['labels'], options)))
-    assert isinstance(found, OwnData), found
+    data = outcome(assets / folder, 'det', **dict(zip(['labels'], options)))
+    assert isinstance(data, OwnData), data
     expected = {
         photo: [(cls, *map(float, box)) for entry in row for cls, box in entry.items()]
         for photo, row in TABLE['boxes'][name].items()
     }
-    boxes = boxes_of(found)
+    boxes = boxes_of(data)
     assert boxes.keys() == expected.keys()
     for photo, row in expected.items():
         assert [item[0] for item in boxes[photo]] == [item[0] for item in row]
@@ -116,9 +116,9 @@ def test_boxes(assets, name):
 @pytest.mark.parametrize('name', TABLE['classes'])
 def test_classes_of_photos(assets, name):
     folder, *options = name.split(' --labels ')
-    found = outcome(assets / folder, 'cls', **dict(zip(['labels'], options)))
-    assert isinstance(found, OwnData), found
-    photos = known.photos_of(found)
+    data = outcome(assets / folder, 'cls', **dict(zip(['labels'], options)))
+    assert isinstance(data, OwnData), data
+    photos = known.photos_of(data)
     classes = {str(x.path.relative_to(assets / folder)): x.class_name for x in photos}
     assert classes == TABLE['classes'][name]
 
@@ -150,9 +150,9 @@ def test_commands(assets, tmp_path, datum, name, expected):
     """The printed command of a folder and a task writes its photos and objects."""
     folder, task = name.rsplit(' ', 1)
     shutil.copytree(assets / folder, tmp_path / folder)
-    found = outcome(tmp_path / folder, task)
-    assert isinstance(found, str)
-    words = shlex.split(re.search('`(datum .+?)`', found)[1])
+    refusal = outcome(tmp_path / folder, task)
+    assert isinstance(refusal, str)
+    words = shlex.split(re.search('`(datum .+?)`', refusal)[1])
     subprocess.run([datum, *words[1:]], check=True, cwd=tmp_path)
     out = Path(words[words.index('-o') + 1])
     photos = [x for x in out.rglob('*') if x.suffix in ('.jpg', '.png')]

@@ -87,13 +87,13 @@ def assert_equal(one, other):
     """Two trainings have the same losses and last weights."""
     assert len(losses_of(one)) == 2
     assert losses_of(other) == pytest.approx(losses_of(one), rel=1e-4)
-    expected, found = (
+    expected, distributed = (
         torch.load(folder / 'iter_2.pth', weights_only=False)['state_dict']
         for folder in (one, other)
     )
-    assert expected.keys() == found.keys()
+    assert expected.keys() == distributed.keys()
     for key, value in expected.items():
-        torch.testing.assert_close(found[key], value, rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(distributed[key], value, rtol=1e-4, atol=1e-6)
 
 
 def test_processes_without_gpus(run, tmp_path):

@@ -109,11 +109,11 @@ def test_what_new_config_says(written, monkeypatch):
         line,
     )
     times = iter([step, predict])
-    found = estimate.estimate(cfg)
+    estimated = estimate.estimate(cfg)
     batch = cfg.train_dataloader.batch_size
     validations = -(-24 // cfg.train_cfg.val_interval)
-    assert (found.batch, found.memory > 0.1) == (batch, True)
-    assert found.training == 24 * (8 // batch) * step + validations * 2 * predict
+    assert (estimated.batch, estimated.memory > 0.1) == (batch, True)
+    assert estimated.training == 24 * (8 // batch) * step + validations * 2 * predict
     # what can't be measured ends nothing
     cfg.model.backbone.arch = 'none'
     said = estimate.estimate_line(cfg)

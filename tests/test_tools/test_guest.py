@@ -218,20 +218,20 @@ def left(work):
     last = work / Path((work / 'last_checkpoint').read_text()).name
     shutil.copy(last, work / 'last.pth')
     names = sorted({x.name for x in work.iterdir() if x.suffix} - OURS)
-    found: dict = dict(names=names, config=settings((work / 'mine.py').read_text()))
+    results: dict = dict(names=names, config=settings((work / 'mine.py').read_text()))
     for path in sorted(work.glob('*.pth')):
-        found[path.name] = torch.load(path, weights_only=False)
-        found[path.name]['meta']['cfg'] = settings(found[path.name]['meta']['cfg'])
+        results[path.name] = torch.load(path, weights_only=False)
+        results[path.name]['meta']['cfg'] = settings(results[path.name]['meta']['cfg'])
     predictions = work.parent / 'predictions'
     if predictions.exists():
-        found['predictions'] = torch.load(predictions, weights_only=False)
+        results['predictions'] = torch.load(predictions, weights_only=False)
         predictions.unlink()
     for i, path in enumerate(sorted(work.rglob('*.json'))):
         lines = path.read_text().splitlines()
-        found[f'report {i}'] = [json.loads(line) for line in lines]
+        results[f'report {i}'] = [json.loads(line) for line in lines]
     for folder in filter(Path.is_dir, work.iterdir()):
         shutil.rmtree(folder)
-    return found
+    return results
 
 
 def settings(text):

@@ -85,12 +85,12 @@ def write_panoptic(folder, split, content):
     entries = []
     for image in content['images']:
         ids = np.ones((image['height'], image['width']), np.int32)
-        found = [dict(id=1, category_id=9, iscrowd=0, bbox=[0, 0, 48, 48])]
+        segments = [dict(id=1, category_id=9, iscrowd=0, bbox=[0, 0, 48, 48])]
         own = [x for x in content['annotations'] if x['image_id'] == image['id']]
         for i, entry in enumerate(own, 2):
             x, y, width, height = map(int, entry['bbox'])
             ids[y : y + height, x : x + width] = i
-            found.append(
+            segments.append(
                 dict(
                     id=i,
                     category_id=entry['category_id'],
@@ -98,12 +98,14 @@ def write_panoptic(folder, split, content):
                     bbox=entry['bbox'],
                 )
             )
-        for part in found:
+        for part in segments:
             part['area'] = int((ids == part['id']).sum())
         name = Path(image['file_name']).with_suffix('.png').name
         pixels = np.stack([ids, 0 * ids, 0 * ids], -1).astype(np.uint8)
         Image.fromarray(pixels).save(maps / name)
-        entries.append(dict(image_id=image['id'], file_name=name, segments_info=found))
+        entries.append(
+            dict(image_id=image['id'], file_name=name, segments_info=segments)
+        )
     things = [dict(x, isthing=1) for x in content['categories']]
     whole = dict(
         images=content['images'],
@@ -336,5 +338,5 @@ def test_classes_of_a_panoptic_map():
     part = type('Part', (), dict(sem_seg=segments))
     sample = type('Sample', (), dict(pred_panoptic_seg=part))()
     type(sample).__contains__ = lambda self, name: hasattr(self, name)
-    found = preparation.predictions_of(sample)
-    assert found['label_map'].tolist() == [[3, 1], [1, 4]]
+    predicted = preparation.predictions_of(sample)
+    assert predicted['label_map'].tolist() == [[3, 1], [1, 4]]

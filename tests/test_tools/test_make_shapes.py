@@ -88,8 +88,8 @@ def test_metrics_of_the_truth(
             evaluator.process([item['data_samples']], item)
         results = evaluator.evaluate(len(val))
     assert len(train) in (NUM_TRAIN, 8 * NUM_TRAIN) and len(val) == NUM_VAL
-    found = [results[name] for name in METRICS if name in results]
-    assert found == pytest.approx([expected] * len(found), abs=1e-3) and found
+    scores = [results[name] for name in METRICS if name in results]
+    assert scores == pytest.approx([expected] * len(scores), abs=1e-3) and scores
 
 
 def test_shapes_are_coco_with_classes_of_their_own(coco, tmp_path):
@@ -114,18 +114,18 @@ def test_scenes_stay_as_they_are(layout, regions, means):
     """Measurements on shapes can be repeated."""
     argv = ['--layout', layout, '--out', 'x', '--seed', '5', '--num-val', '3']
     args = tool.parse_args(argv)
-    found = list(tool.draw_split('val', args))
-    index = np.stack([scene.index for scene in found])
+    scenes = list(tool.draw_split('val', args))
+    index = np.stack([scene.index for scene in scenes])
     assert hashlib.sha256(index.tobytes()).hexdigest()[:16] == regions
-    assert [scene.image.mean() for scene in found] == pytest.approx(means, abs=0.2)
+    assert [scene.image.mean() for scene in scenes] == pytest.approx(means, abs=0.2)
 
 
 # ------------------------------------------------------- existing output folders
 def test_only_shapes_are_replaced(coco, tmp_path, error_of):
     root = run('ade20k', tmp_path / 'shapes')
     (root / 'mine.jpg').write_text('mine')
-    found = contents(run('coco', root))
-    assert found.pop('mine.jpg') == b'mine'
-    assert found == coco
+    files = contents(run('coco', root))
+    assert files.pop('mine.jpg') == b'mine'
+    assert files == coco
     (tmp_path / 'mine.jpg').write_text('mine')
     assert 'was not written by this tool' in error_of(run, 'coco', tmp_path)

@@ -117,11 +117,11 @@ def methods():
     """Methods and their backbones, one of each."""
     configs = ROOT / 'configs'
     for task, ending in dict(det='_coco', seg='_ade20k-512x512').items():
-        found = {}
+        backbones = {}
         for path in sorted(configs.glob(f'*/*{ending}.py')):
             method, backbone = path.stem.split('_')[:2]
-            found.setdefault(method, backbone)
-        yield from ((task, *pair) for pair in found.items())
+            backbones.setdefault(method, backbone)
+        yield from ((task, *pair) for pair in backbones.items())
     yield 'cls', 'classifier', 'cait-s24'
 
 
@@ -243,9 +243,9 @@ def test_a_training_says_little(new_config, monkeypatch, capsys):
     monkeypatch.setattr(sys, 'argv', ['train.py', 'mine.py', '--cfg-options', *options])
     capsys.readouterr()
     load_module('tools/train.py').main()
-    told = capsys.readouterr()
-    before, after = told.out.split('Epoch(train)', 1)
-    assert before.count('\n') + told.err.count('\n') <= 40
+    printed = capsys.readouterr()
+    before, after = printed.out.split('Epoch(train)', 1)
+    assert before.count('\n') + printed.err.count('\n') <= 40
     assert 'eta: ' in after and 'single-label/recall_classwise' in after
     shown = re.findall(r'^(\w+): ', after[after.index('\n\n') :], re.M)
     assert shown == [

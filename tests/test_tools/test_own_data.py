@@ -1523,8 +1523,9 @@ def test_label_maps_of_rotated_photos(tmp_path, orientations, options, notes):
         square = seen_square(x.path, name_of(number_of(x)))
         labels = data.label_maps.labels(x)
         assert labels.shape == square.shape and (labels != square).mean() < 0.05
-    told = [str(note) for note in data.notes if 'EXIF' in str(note)]
-    assert len(told) == len(notes) and all(map(str.__contains__, told, notes))
+    exif_notes = [str(note) for note in data.notes if 'EXIF' in str(note)]
+    assert len(exif_notes) == len(notes)
+    assert all(map(str.__contains__, exif_notes, notes))
 
 
 def test_label_maps_of_rotated_photos_that_fit_both_ways(tmp_path):
@@ -1553,11 +1554,11 @@ def test_large_label_maps(tmp_path):
     x = Photo(tmp_path, (side, side), label_map=tmp_path / 'map.png')
     tracemalloc.start()
     numbers = reader.read(x)
-    found = count_values(numbers)
+    histogram = count_values(numbers)
     labels = look_up(np.array([5, 7], np.uint8), numbers)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert found.pixels.tolist() == [side**2 - 10**4, 10**4]
+    assert histogram.pixels.tolist() == [side**2 - 10**4, 10**4]
     assert labels[99, 99] == 7 and labels[100, 99] == 5
     assert peak < 5 * side**2
     content = bytearray((tmp_path / 'map.png').read_bytes())

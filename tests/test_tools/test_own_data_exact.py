@@ -64,12 +64,12 @@ def test_pixels_and_notes_of_label_maps(tmp_path, name):
         top = 255 if case.options.get('ignore') else 0
         if name in ('maps that can not be read', 'many ids'):
             top = 0
-        found = data.label_maps.labels(x)
+        labels = data.label_maps.labels(x)
         expected = label_map(0, square, top)
         if 'outlines' in name or top != 255:
             expected[:4] = 0 if 'outlines' in name else expected[5, 0]
         lower = slice(4, None)
-        assert np.array_equal(found[lower], expected[lower]), x.path
+        assert np.array_equal(labels[lower], expected[lower]), x.path
 
 
 @right_cases(known.CLASSES)
@@ -95,10 +95,10 @@ def test_boxes_at_the_edge():
     boxes = [(-5, 3, 6, 9), (-5, 7, 5.9, 9), (63, 0, 9, 9), (63.2, 4, 9, 9)]
     boxes += [(3, 47, 9, 5.8), (5, 47.2, 9, 5), (0, 0, 70.4, 48), (0, 4, 70.5, 44)]
     boxes += [(0, 0, 64, 52.8), (4, 0, 60, 52.9)]
-    found = fitting.fit(Annotation('x', objects=objects(*boxes)), (64, 48), 'x')
-    counts = found.counts
-    assert found.faults == []
-    assert [item.bbox for item in found.objects] == [
+    fitted = fitting.fit(Annotation('x', objects=objects(*boxes)), (64, 48), 'x')
+    counts = fitted.counts
+    assert fitted.faults == []
+    assert [item.bbox for item in fitted.objects] == [
         box for i, box in enumerate(boxes) if i not in (1, 3, 5)
     ]
     assert counts[fitting.SMALL] == 3 and counts[fitting.REPEATED] == 0
@@ -272,12 +272,12 @@ def test_lines_of_yolo():
     assert item(3, 0.5, 0.5, 0.25, 0.5, 0.9).name == 'b'
     assert item(0, 0, 0, 1, 0, 1, 1).outline.polygons == ((0, 0, 1, 0, 1, 1),)
     keypoints = base.ClassNames({}, layout=KEYPOINT_LAYOUT)
-    found = item(4, 0.5, 0.5, 0.25, 0.5, 0.9, 0.9, 2, names=keypoints)
-    assert found.outline is None and found.name == 'class 4'
+    row = item(4, 0.5, 0.5, 0.25, 0.5, 0.9, 0.9, 2, names=keypoints)
+    assert row.outline is None and row.name == 'class 4'
     for tail in (0, 1, 2):  # a confidence, and the id of a track
         ends = base.ClassNames({0: 'a'}, layout=Layout(tail=tail))
-        found = item(0, 0, 0, 1, 0, 1, 1, *(0.9, 1.5)[:tail], names=ends)
-        assert found.outline.polygons == ((0, 0, 1, 0, 1, 1),)
+        row = item(0, 0, 0, 1, 0, 1, 1, *(0.9, 1.5)[:tail], names=ends)
+        assert row.outline.polygons == ((0, 0, 1, 0, 1, 1),)
     assert item(0, 2, 0.5, 0.25, 0.5).bbox[0] == 1.875
     for values in ((0, 2.1, 0.5, 0.25, 0.5), (1, 0.5, 0.5, 0.25, 0.5)):
         with pytest.raises(ValueError, match='is no part|has no name'):
@@ -340,10 +340,10 @@ def test_numbers_in_maps():
     kinds = [(3, np.uint8), (3, np.uint16), (3, np.uint32), (3, np.int64)]
     for most, dtype in [*kinds, (60000, np.uint16), (70000, np.uint32)]:
         numbers = np.array([[0, most], [most, 9]], dtype)
-        found = count_values(numbers)
-        pairs = dict(zip(found.values.tolist(), found.pixels.tolist()))
+        histogram = count_values(numbers)
+        pairs = dict(zip(histogram.values.tolist(), histogram.pixels.tolist()))
         assert pairs == {0: 1, 9: 1, most: 2}
-        assert found.grays == found.between == 0
+        assert histogram.grays == histogram.between == 0
     labeling = labelings.Labeling.of(['a', 'b'], {7: 0, 2**24 - 1: 1})
     assert labeling.table[[7, 2**24 - 1, 8]].tolist() == [0, 1, 255]
     assert labeling.table.dtype == np.uint8

@@ -38,8 +38,8 @@ def test_the_nearest_photo(tmp_path):
     index = index_of(tmp_path, *names, 'train/depth/2.jpg', 'x/3.jpg')
 
     def find(name, near):
-        found = index.find(name, tmp_path / near)
-        return found and found.relative_to(tmp_path).as_posix()
+        path = index.find(name, tmp_path / near)
+        return path and path.relative_to(tmp_path).as_posix()
 
     assert find('a/1.jpg', 'val/a.json') == 'val/a/1.jpg'
     assert find('1.png', 'val/a.json') == 'val/b/1.png'
@@ -137,8 +137,8 @@ def test_lists_and_their_notes(tmp_path):
     grow(tmp_path, {'train.txt': 'a b 1\nc.jpg\n\nx\ny\n', 'val.csv': 'id,y\n"d",1\n'})
     grow(tmp_path, {'other.txt': 'd\n'})
     paths = [tmp_path / name for name in ('train.txt', 'val.csv', 'other.txt')]
-    found, notes = splits.read_lists(index, paths)
-    assert {path.name: split for path, split in found.items()} == {
+    split_of, notes = splits.read_lists(index, paths)
+    assert {path.name: split for path, split in split_of.items()} == {
         'a b.jpg': 'train',
         'c.jpg': 'train',
         'd.jpg': 'val',
@@ -152,23 +152,23 @@ def test_tables_of_photos(tmp_path):
         (tmp_path / 'a.csv').write_text(text)
         return tables.read_table(tmp_path / 'a.csv', set(known).__contains__)
 
-    found = table('id, Label Name, split\n1.jpg, red, val\n2.jpg, blue, train\n')
-    assert found.rows[0] == dict(photo='1.jpg', labelname='red', split='val')
-    assert found.names['labelname'] == 'Label Name'
-    assert found.class_column(None) == 'labelname'
-    assert found.class_column('label name') == 'labelname'
-    found = table('1.jpg,8,9,30,31,red\n2.jpg,8,9,30,31,red\n')
-    assert found.rows[1]['ymax'] == '31' and found.rows[0]['class'] == 'red'
-    boxes, note = box_tables.read_boxes(found, base.ClassNames({}))
+    content = table('id, Label Name, split\n1.jpg, red, val\n2.jpg, blue, train\n')
+    assert content.rows[0] == dict(photo='1.jpg', labelname='red', split='val')
+    assert content.names['labelname'] == 'Label Name'
+    assert content.class_column(None) == 'labelname'
+    assert content.class_column('label name') == 'labelname'
+    content = table('1.jpg,8,9,30,31,red\n2.jpg,8,9,30,31,red\n')
+    assert content.rows[1]['ymax'] == '31' and content.rows[0]['class'] == 'red'
+    boxes, note = box_tables.read_boxes(content, base.ClassNames({}))
     assert note == ''
     assert boxes[0].objects[0].bbox == (8, 9, 22, 22) and boxes[0].size is None
     header = 'filename,width,height,class,xmin,ymin,xmax,ymax\n'
-    found = table(header + '1.jpg,64,48,red,8,9,30,31\n2.jpg,64,48,,,,,\n')
-    (first, second), note = box_tables.read_boxes(found, base.ClassNames({}))
+    content = table(header + '1.jpg,64,48,red,8,9,30,31\n2.jpg,64,48,,,,,\n')
+    (first, second), note = box_tables.read_boxes(content, base.ClassNames({}))
     assert note == ''
     assert first.size == (64, 48) and len(first.objects) == 1 and not second.objects
-    found = table('id,red,blue\n1.jpg,0,1\n2.jpg,0,0\n')
-    ((row, name),), is_named = tables.read_classes(found, None)
+    content = table('id,red,blue\n1.jpg,0,1\n2.jpg,0,0\n')
+    ((row, name),), is_named = tables.read_classes(content, None)
     assert name == 'blue' and row['photo'] == '1.jpg' and is_named
     assert table('id,x\n3.jpg,1\n') is None and table('1.jpg\n2.jpg\n') is None
     with pytest.raises(ValueError, match='do not fit its header'):
@@ -325,10 +325,10 @@ def test_what_is_drawn(tmp_path):
     assert text.get_text() == seen.objects[0].name
     assert text.get_position() == (8 * zoom, 9 * zoom)
     (image,) = ax.images
-    found = np.asarray(image.get_array())
-    assert found.shape == (360, 480, 3)
+    pixels = np.asarray(image.get_array())
+    assert pixels.shape == (360, 480, 3)
     color = np.array(photo(int(seen.path.stem))[20, 20])
-    assert abs(found[150, 150].astype(int) - color).max() < 30
+    assert abs(pixels[150, 150].astype(int) - color).max() < 30
     assert pictures.color_of(0) == pytest.approx((1, 0.1, 0.1))
     assert pictures.color_of(1) != pictures.color_of(2)
 

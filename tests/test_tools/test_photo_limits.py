@@ -54,9 +54,9 @@ SPARSE = dict(rpn=None, rcnn=dict(max_per_img=300))
     ],
 )
 def test_every_kind_of_detector(model, expected):
-    found = ObjectLimits(250).entries(model)
-    assert found.pop('test_cfg') == expected
-    for part, queries in found.items():
+    entries = ObjectLimits(250).entries(model)
+    assert entries.pop('test_cfg') == expected
+    for part, queries in entries.items():
         assert model[part].keys() == queries.keys() and {*queries.values()} == {400}
 
 
@@ -66,8 +66,8 @@ def test_regions_of_a_training():
     cfg['test_cfg'] = TWO_STAGES
     assert 'train_cfg' not in ObjectLimits(250).entries(cfg)
     more = dict(nms_pre=6000, max_per_img=3000)
-    found = ObjectLimits(1000).entries(cfg)
-    assert found['train_cfg'] == dict(rpn_proposal=more)
+    entries = ObjectLimits(1000).entries(cfg)
+    assert entries['train_cfg'] == dict(rpn_proposal=more)
 
 
 def test_queries():
@@ -121,13 +121,13 @@ def test_a_config_for_many_objects(outlines, memory, tmp_path, monkeypatch):
     argv = ['--data', 'my', '--task', 'det', '--out', 'mine.py', '--no-estimate']
     tool.main([*argv, '--epochs', '9'])
     cfg = load_config('mine.py', warn=pytest.fail)
-    found = cfg.model.test_cfg
+    test_cfg = cfg.model.test_cfg
     boxes = cfg.val_evaluator
     if outlines or memory:  # with a GPU, boxes start from a detector with masks, too
-        assert (found.rcnn.max_per_img, found.rpn.max_per_img) == (400, 1000)
+        assert (test_cfg.rcnn.max_per_img, test_cfg.rpn.max_per_img) == (400, 1000)
         assert cfg.model.train_cfg.rpn_proposal.max_per_img >= 800
     else:
-        assert (found.max_per_img, found.nms_pre) == (400, 4000)
+        assert (test_cfg.max_per_img, test_cfg.nms_pre) == (400, 4000)
     if outlines:
         boxes, masks = boxes
         assert (boxes.metric, masks.metric) == ('bbox', 'segm')

@@ -67,8 +67,8 @@ def test_label_map_of_one_output():
     labels = torch.tensor([[[0.0, 1.0]]])
     sample = dict(pred_sem_seg=SimpleNamespace(data=labels))
     sample = type('Sample', (dict,), {'__getattr__': dict.__getitem__})(sample)
-    found = runs.predictions_of(sample)['label_map']
-    assert found.dtype == np.int64 and found.tolist() == [[0, 1]]
+    label_map = runs.predictions_of(sample)['label_map']
+    assert label_map.dtype == np.int64 and label_map.tolist() == [[0, 1]]
 
 
 @pytest.mark.parametrize('own', [False, True])

@@ -44,16 +44,16 @@ def test_summary(tmp_path, monkeypatch, best):
     scalars = {name: HistoryBuffer(x, [1] * len(x)) for name, x in scalars.items()}
     (tmp_path / 'my work/last_checkpoint').write_text('my work/epoch_2.pth')
     (tmp_path / 'my work/best.pth').touch()
-    told = dict(best_score=0.5, best_ckpt='my work/best.pth') if best else {}
+    best_entries = dict(best_score=0.5, best_ckpt='my work/best.pth') if best else {}
     runner = Namespace(
         work_dir=str(logs.parent),
         log_dir=str(logs),
         hooks=[CheckpointHook(save_best='coco/mAP', rule='greater')],
-        message_hub=Namespace(runtime_info=told, log_scalars=scalars),
+        message_hub=Namespace(runtime_info=best_entries, log_scalars=scalars),
     )
     cfg = dict(test_dataloader={})
-    found = screen.summary(runner, cfg, 'a b.py', ['--whole'])
-    lines = dict(line.split(': ', 1) for line in found)
+    printed = screen.summary(runner, cfg, 'a b.py', ['--whole'])
+    lines = dict(line.split(': ', 1) for line in printed)
     name = 'best' if best else 'epoch_2'
     assert lines['checkpoint'].strip() == f'my work/{name}.pth'
     assert (tmp_path / 'my work/curves.png').stat().st_size > 5000

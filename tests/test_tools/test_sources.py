@@ -61,9 +61,9 @@ def test_photos_of_one_source(names):
         beside = [name.replace('_a.', '_b.').replace('v_', 'w_') for name in names]
     if 'train' in names[0]:
         beside = ['b.jpg', 'c.jpg']
-    found = together([*names, *beside])
-    assert found[0] == names
-    assert found[1:] == ([] if 'b.jpg' in beside and len(beside) == 2 else [beside])
+    groups = together([*names, *beside])
+    assert groups[0] == names
+    assert groups[1:] == ([] if 'b.jpg' in beside and len(beside) == 2 else [beside])
 
 
 # names that only look alike
@@ -147,5 +147,5 @@ def test_one_video_for_each_class():
     for split in ('train', 'val'):
         assert {photo.class_name for photo in splits[split]} == {'blue', 'red'}
     assert len(splits['val']) == 4
-    told = 'sources of photos are both in training and in validation or testing'
-    assert any(told in str(note) for note in notes)
+    warning = 'sources of photos are both in training and in validation or testing'
+    assert any(warning in str(note) for note in notes)

@@ -53,8 +53,8 @@ def boxes_of(model, x):
         dict(img_shape=(96, 128), ori_shape=(96, 128), scale_factor=(1.0, 1.0))
     )
     with torch.no_grad():
-        (found,) = model.eval().predict(x, [sample])
-    return found.pred_instances
+        (sample_result,) = model.eval().predict(x, [sample])
+    return sample_result.pred_instances
 
 
 @pytest.fixture
@@ -101,9 +101,9 @@ def test_it_starts_with_the_same_boxes(written):
     for model, boxes, name in zip(models[1:], scaled, vectors.values()):
         for key in ('bboxes', 'scores', 'labels', 'masks'):
             assert boxes[key].equal(plain[key])
-        found = [x for key, x in model.named_parameters() if key.endswith(name)]
-        assert len(found) == 5
+        vectors = [x for key, x in model.named_parameters() if key.endswith(name)]
+        assert len(vectors) == 5
         with torch.no_grad():  # trained, they change the boxes
-            for vector in found:
+            for vector in vectors:
                 vector.fill_(0.5)
         assert not boxes_of(model, x).scores.equal(plain.scores)

@@ -97,9 +97,10 @@ def test_other_strides_leave_swin_out(config, without_process, capsys):
         file.write("model['neck'] = dict(type='GlobalAveragePooling')\n")
         file.write("model['head']['in_channels'] = 512\n")
     time_config.main([config, '--rounds', '1'])
-    told = capsys.readouterr()
-    assert 'Swin-T is not measured: model.backbone has maps of strides [64]' in told.err
-    assert 'untrained' in told.out and 'with Swin-T' not in told.out
+    printed = capsys.readouterr()
+    reason = 'Swin-T is not measured: model.backbone has maps of strides [64]'
+    assert reason in printed.err
+    assert 'untrained' in printed.out and 'with Swin-T' not in printed.out
 
 
 def test_bad_input(config, tmp_path, error_of):

@@ -39,13 +39,13 @@ def rows(capsys, *argv):
 def test_list(models, capsys):
     names = {row[0] for row in rows(capsys)}
     assert names == {model.name for model in models}
-    found = rows(capsys, '--task', 'det', '--license', 'any')
-    assert {row[1] for row in found} == {'coco'}
-    assert {row[-1] for row in found} == {'MIT', 'Apache-2.0'}
-    scores = [float(row[6].strip(',')) for row in found]
+    listed = rows(capsys, '--task', 'det', '--license', 'any')
+    assert {row[1] for row in listed} == {'coco'}
+    assert {row[-1] for row in listed} == {'MIT', 'Apache-2.0'}
+    scores = [float(row[6].strip(',')) for row in listed]
     assert scores == sorted(scores, reverse=True) and len(scores) > 10
-    found = rows(capsys, '--sort', 'size', '--data', 'cityscapes')
-    sizes = [float(row[2]) for row in found]
+    listed = rows(capsys, '--sort', 'size', '--data', 'cityscapes')
+    sizes = [float(row[2]) for row in listed]
     assert sizes == sorted(sizes) and sizes[0] < 1
     assert {row[-1] for row in rows(capsys, '--license', 'none')} == {'none'}
 

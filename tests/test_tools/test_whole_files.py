@@ -89,20 +89,20 @@ def predictions(config, weights, images):
     return [predictions_of(model.predict(path)) for path in images]
 
 
-def compare(found, expected):
+def compare(predicted, expected):
     """Differences of the predictions for an image: boxes without one of their label
     within a pixel, the largest difference of a score, pixels that differ."""
     if 'label_map' in expected:
-        return dict(pixels=np.sum(found['label_map'] != expected['label_map']))
+        return dict(pixels=np.sum(predicted['label_map'] != expected['label_map']))
     if 'boxes' not in expected:
-        return dict(score=abs(found['scores'] - expected['scores']).max())
-    gaps = abs(found['boxes'][:, None] - expected['boxes']).max(-1)
-    gaps[found['labels'][:, None] != expected['labels']] = np.inf
+        return dict(score=abs(predicted['scores'] - expected['scores']).max())
+    gaps = abs(predicted['boxes'][:, None] - expected['boxes']).max(-1)
+    gaps[predicted['labels'][:, None] != expected['labels']] = np.inf
     i, j = np.nonzero((gaps < 1e-3) & (gaps == gaps.min(0, initial=np.inf)))
     row = dict(alone=max(gaps.shape) - len({*i}))
-    row['score'] = abs(found['scores'][i] - expected['scores'][j]).max(initial=0)
+    row['score'] = abs(predicted['scores'][i] - expected['scores'][j]).max(initial=0)
     if 'masks' in expected:
-        row['pixels'] = np.sum(found['masks'][i] != expected['masks'][j])
+        row['pixels'] = np.sum(predicted['masks'][i] != expected['masks'][j])
     return row
 
 
@@ -122,12 +122,12 @@ def test_predictions_are_those_of_the_library(kind, paths, capsys):
     assert predictor.classes == ['one', 'two', 'three']
     seen = 0
     for path, expected in zip(images, predictions(config, weights, images)):
-        found = predictor(path)
-        assert found.keys() == expected.keys()
+        predicted = predictor(path)
+        assert predicted.keys() == expected.keys()
         for name, value in expected.items():
-            assert found[name].shape == value.shape
-            assert found[name].dtype == value.dtype or name == 'label_map'
-        row = compare(found, expected)
+            assert predicted[name].shape == value.shape
+            assert predicted[name].dtype == value.dtype or name == 'label_map'
+        row = compare(predicted, expected)
         # values within rounding of a threshold, or of those of another class
         limits = dict(alone=0, score=1e-5, pixels=20)
         assert not {x for x, most in limits.items() if row.get(x, 0) > most}, row
@@ -149,8 +149,8 @@ def test_average_precision_is_that_of_the_test(half, paths, capsys, monkeypatch)
         for i, (path, (height, width)) in enumerate(zip(images, SIZES))
     ]
     objects = []
-    for i, found in enumerate(predictions(config, weights, images)):
-        rows = zip(found['boxes'][::2].tolist(), found['labels'][::2].tolist())
+    for i, predicted in enumerate(predictions(config, weights, images)):
+        rows = zip(predicted['boxes'][::2].tolist(), predicted['labels'][::2].tolist())
         for (x, y, x2, y2), label in rows:
             entry = dict(id=len(objects) + 1, image_id=i, category_id=label, iscrowd=0)
             entry.update(bbox=[x, y, x2 - x, y2 - y], area=(x2 - x) * (y2 - y))
@@ -174,8 +174,8 @@ def test_average_precision_is_that_of_the_test(half, paths, capsys, monkeypatch)
     assert printed.splitlines()[-1].startswith(verdict)
     for key, value in metrics['model'].items():
         assert float(value) > 0.01
-        for found in metrics.values():
-            assert abs(float(found[key]) - float(value)) < (1e-2 if half else 1e-4)
+        for reported in metrics.values():
+            assert abs(float(reported[key]) - float(value)) < (1e-2 if half else 1e-4)
     assert Predictor('mask.onnx').classes == ['one', 'two', 'three']
 
 
@@ -194,9 +194,9 @@ def test_nothing_found(paths):
     config, weights, images = paths('mask')
     options = ['--cfg-options', 'model.test_cfg.rcnn.score_thr=1.0']
     export.main([config, weights, '--whole', *options])
-    found = Predictor('mask.onnx')(images[0])
-    assert found['boxes'].shape == (0, 4) and found['labels'].shape == (0,)
-    assert found['masks'].shape == (0, *SIZES[0])
+    predicted = Predictor('mask.onnx')(images[0])
+    assert predicted['boxes'].shape == (0, 4) and predicted['labels'].shape == (0,)
+    assert predicted['masks'].shape == (0, *SIZES[0])
 
 
 @ONE_STACK

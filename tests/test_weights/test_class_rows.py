@@ -151,16 +151,16 @@ def test_outputs_of_shared_classes_are_equal(kind, theirs):
     trunk = {k: x for k, x in checkpoint['state_dict'].items() if k in before}
     here.load_state_dict(trunk)
     x = torch.randint(-3, 4, IMAGE).double()
-    expected, found = outputs(kind, there, x), outputs(kind, here, x)
+    expected, ours = outputs(kind, there, x), outputs(kind, here, x)
     for i, j in shared.items():
-        assert found[:, :, i].equal(expected[:, :, j]) and found[:, :, i].any()
+        assert ours[:, :, i].equal(expected[:, :, j]) and ours[:, :, i].any()
     if kind in WITH_BACKGROUND:
-        assert found[:, :, len(OURS)].equal(expected[:, :, len(theirs)])
+        assert ours[:, :, len(OURS)].equal(expected[:, :, len(theirs)])
     # rows of other classes are the model's own
     here.load_state_dict({**trunk, **{key: before[key] for key in rows.entries}})
     own = outputs(kind, here, x)
     for i in set(range(len(OURS))) - {*shared}:
-        assert found[:, :, i].equal(own[:, :, i])
+        assert ours[:, :, i].equal(own[:, :, i])
 
 
 @pytest.mark.parametrize('kind', ['anchors', 'regions', 'areas', 'photos'])

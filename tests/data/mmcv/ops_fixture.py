@@ -72,8 +72,8 @@ def gradients(function, *inputs):
     """The output of a function and the gradients by its inputs."""
     leaves = [x.clone().requires_grad_() for x in inputs]
     output = function(*leaves)
-    found = torch.autograd.grad(output, leaves, noise(*output.shape, seed=9))
-    return [output.detach(), *found]
+    gradients = torch.autograd.grad(output, leaves, noise(*output.shape, seed=9))
+    return [output.detach(), *gradients]
 
 
 def scored():
