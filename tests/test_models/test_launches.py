@@ -18,11 +18,11 @@ SWIN_PER_BLOCK = 475 / 12
 # a backward pass
 BOUNDS = {
     'LinearSOFTPlusPlus-tiny': (417, 1085, 1380, 3395),
-    'MAViT-tiny': (354, 866, 1150, 2985),
+    'MAViT-tiny': (354, 856, 1150, 2965),
     'MLLA-tiny': (593, 1660, 2028, 5727),
     'HViTTT-tiny': (803, 1880, 2960, 6570),
-    'RAVLT-tiny': (350, 862, 1146, 2985),
-    'SwinTransformer-elfatt': (243, 798, 752, 2497),
+    'RAVLT-tiny': (350, 852, 1146, 2965),
+    'SwinTransformer-elfatt': (243, 791, 752, 2483),
     'VSSD-micro': (410, 952, 1270, 3420),
 }
 # with 20 Newton steps of two products in a block: operators, the same with views

@@ -122,8 +122,10 @@ class BaseAttention(BaseModule):
     def add_heads(x: Tensor, heads: Tensor) -> Tensor:
         """Return the sum of tokens (B, N, C) and heads (B, h, N, d), (B, N, C), without
         the copy that :meth:`merge_heads` would make."""
-        tokens = unflatten(x, -1, (heads.size(1), -1))
-        return (tokens + heads.transpose(1, 2)).flatten(2)
+        heads = heads.transpose(1, 2)
+        if heads.is_contiguous():  # merging them makes none, and fewer views
+            return x + heads.flatten(2)
+        return (unflatten(x, -1, heads.shape[2:]) + heads).flatten(2)
 
     def scale(self, out: Tensor, v: Tensor) -> Tensor:
         """Apply AttnScale to the attention product, if it is switched on."""

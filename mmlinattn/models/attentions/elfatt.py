@@ -154,8 +154,8 @@ class ELFATT(ProjectedAttention):
         blocks = blocks.flatten(1, 2)  # (3, B * n, s * s, c2)
         heads = unflatten(blocks, -1, (self.half_heads[1], -1)).transpose(2, 3)
         q, k, v = heads.unbind()
-        out = self.merge_heads(scaled_dot_product_attention(q, k, v))
-        out = out + self.local_lepe(blocks.select(0, 2), self.block_shape)
+        positions = self.local_lepe(blocks.select(0, 2), self.block_shape)
+        out = self.add_heads(positions, scaled_dot_product_attention(q, k, v))
         return blocks_to_map(unflatten(out, 0, num_blocks), hw_shape, self.block_shape)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:

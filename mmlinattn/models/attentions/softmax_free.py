@@ -138,13 +138,13 @@ class SoftmaxFreeAttention(BaseAttention):
     def forward(self, x: Tensor, hw_shape: HW) -> Tensor:
         self.check_map(x, hw_shape)
         q, v = self.q(x), self.v(x)
-        if self.local_conv is not None and self.attends_as(SoftmaxFreeAttention):
+        if self.local_conv is None:
+            out = self.attend(q, q, v, hw_shape)
+        elif self.attends_as(SoftmaxFreeAttention):
             heads = self.attend_heads(q, v, hw_shape)
             out = self.add_heads(self.local_branch(v, hw_shape), heads)
         else:
-            out = self.attend(q, q, v, hw_shape)
-            if self.local_conv is not None:
-                out = out + self.local_branch(v, hw_shape)
+            out = self.attend(q, q, v, hw_shape) + self.local_branch(v, hw_shape)
         return self.proj(out) if self.attn_norm else self.project_in_float32(out)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
