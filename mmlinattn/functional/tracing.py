@@ -93,7 +93,7 @@ def can_read_values(x: Tensor) -> bool:
     """Return True where a branch may depend on the values of a tensor: outside of
     recordings, ``torch.func`` and the capture of a CUDA graph, if the tensor has values
     (on the device meta, it has none)."""
-    if is_traced() or is_transformed() or x.is_meta:
+    if is_traced() or _has_transforms() or x.is_meta:
         return False
     return not (x.is_cuda and torch.cuda.is_current_stream_capturing())
 
