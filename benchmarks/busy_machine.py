@@ -22,18 +22,19 @@ from time import perf_counter
 import common  # noqa: F401
 from studies import write_results
 
+from mmlinattn.utils.heap import KEEPING
+
 FIRST, SECOND = 'PVTv2-B1 (mmdet, fused)', 'SOFT++-T, linear'
 SIZE = (1, 3, 800, 1344)
 BUSY = (0, 2)  # processes
 ASLEEP = dict(OMP_WAIT_POLICY='PASSIVE')
-KEPT = dict(MALLOC_MMAP_MAX_='0', MALLOC_TRIM_THRESHOLD_='-1')
 # threads, and variables of the environment
 SETTINGS = {
     'one thread': (1, {}),
     'two threads': (2, {}),
     'two threads, asleep': (2, ASLEEP),
-    'two threads, memory kept': (2, KEPT),
-    'two threads, asleep, memory kept': (2, {**ASLEEP, **KEPT}),
+    'two threads, memory kept': (2, KEEPING),
+    'two threads, asleep, memory kept': (2, {**ASLEEP, **KEEPING}),
 }
 
 

@@ -11,18 +11,15 @@ from typing import Any
 
 # of malloc.h
 _TRIM_THRESHOLD, _MMAP_MAX = -1, -4
+# variables that keep freed memory from the start of a process on
+KEEPING = dict(MALLOC_MMAP_MAX_='0', MALLOC_TRIM_THRESHOLD_='-1')
 # by which a person decides it for a process
-SETTINGS = (
-    'GLIBC_TUNABLES',
-    *('MALLOC_MMAP_MAX_', 'MALLOC_MMAP_THRESHOLD_'),
-    *('MALLOC_TOP_PAD_', 'MALLOC_TRIM_THRESHOLD_'),
-)
+SETTINGS = (*KEEPING, 'GLIBC_TUNABLES', 'MALLOC_MMAP_THRESHOLD_', 'MALLOC_TOP_PAD_')
 
 
 def keep_freed_memory() -> None:
-    """Keep freed memory for the next results, as ``MALLOC_MMAP_MAX_=0
-    MALLOC_TRIM_THRESHOLD_=-1`` in the environment does from the start of a process on.
-    It stays as it is if a person has set such a variable."""
+    """Keep freed memory for the next results, as the variables ``KEEPING`` do. Nothing
+    changes if a person has set one of ``SETTINGS``."""
     library = _c_library()
     is_glibc = hasattr(library, 'gnu_get_libc_version')
     if is_glibc and not any(name in os.environ for name in SETTINGS):
