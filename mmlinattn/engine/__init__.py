@@ -3,6 +3,7 @@ from .hooks.class_rows_hook import ClassRowsHook
 from .hooks.divergence_hook import DivergenceError, DivergenceHook
 from .hooks.mesa_hook import MESAHook
 from .hooks.pretrained_backbone_hook import PretrainedBackboneHook, check_pretrained
+from .hooks.release_memory_hook import ReleaseMemoryHook
 from .layer_decay import LayerDecayOptimWrapperConstructor
 from .preflight import (
     build_model,
@@ -24,6 +25,7 @@ __all__ = [
     'LayerDecayOptimWrapperConstructor',
     'MESAHook',
     'PretrainedBackboneHook',
+    'ReleaseMemoryHook',
     'build_model',
     'check_data',
     'check_inherited',

@@ -18,6 +18,7 @@ from mmlinattn.engine import (
     DivergenceError,
     DivergenceHook,
     PretrainedBackboneHook,
+    ReleaseMemoryHook,
     check_pretrained,
     find_checkpoint,
 )
@@ -277,10 +278,11 @@ def watch_divergence(runner: Any) -> AbstractContextManager:
     return hook.watch(runner)
 
 
-def add_reports(cfg: Config, runner: Any, args: argparse.Namespace) -> None:
+def add_hooks(cfg: Config, runner: Any, args: argparse.Namespace) -> None:
     """Add the hooks of this tool to a runner, unless it is one of the user's own."""
     if not hasattr(runner, 'register_hook'):
         return
+    runner.register_hook(ReleaseMemoryHook())
     runner.register_hook(EarlierBest(note, warn))
     if is_first_process():
         runner.register_hook(TimeLeft(note))
@@ -302,7 +304,7 @@ def run(
         for hook in runner.hooks if comparison else ():
             if isinstance(hook, PretrainedBackboneHook):
                 hook.comparison = comparison
-        add_reports(cfg, runner, args)
+        add_hooks(cfg, runner, args)
         for hook in hooks:
             runner.register_hook(hook, priority='VERY_LOW')
         with watch_divergence(runner):

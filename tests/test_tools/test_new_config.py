@@ -29,6 +29,7 @@ from PIL import Image
 from mmlinattn.commands import compare_predictions as predictions
 from mmlinattn.commands import new_config as tool
 from mmlinattn.engine import build_model, check_data
+from mmlinattn.engine.hooks import release_memory_hook
 from mmlinattn.own_config import Devices
 from mmlinattn.utils import load_config
 
@@ -241,8 +242,13 @@ def test_a_training_says_little(new_config, monkeypatch, capsys):
     options = [f'{x}_dataloader.num_workers=0' for x in ('train', 'val')]
     options += [f'{x}_dataloader.persistent_workers=False' for x in ('train', 'val')]
     monkeypatch.setattr(sys, 'argv', ['train.py', 'mine.py', '--cfg-options', *options])
+    releases = []
+    monkeypatch.setattr(
+        release_memory_hook, 'release_memory', lambda: releases.append(1)
+    )
     capsys.readouterr()
     load_module('tools/train.py').main()
+    assert len(releases) == 3  # before the epoch, before and after its validation
     printed = capsys.readouterr()
     before, after = printed.out.split('Epoch(train)', 1)
     assert before.count('\n') + printed.err.count('\n') <= 40
