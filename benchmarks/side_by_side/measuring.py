@@ -28,10 +28,11 @@ SHARE = 0.9
 
 
 def prepare_process(args):
-    """Set threads, and what becomes of freed memory, by the arguments."""
+    """Set threads, and what becomes of freed memory, by the arguments. Where the
+    environment decides that, the argument says so from then on."""
     torch.set_num_threads(args.threads)
-    if args.freed_memory == 'kept':
-        keep_freed_memory()
+    if args.freed_memory == 'kept' and not keep_freed_memory():
+        args.freed_memory = 'as the environment sets it'
 
 
 def make_inputs(case, args):

@@ -17,14 +17,20 @@ KEEPING = dict(MALLOC_MMAP_MAX_='0', MALLOC_TRIM_THRESHOLD_='-1')
 SETTINGS = (*KEEPING, 'GLIBC_TUNABLES', 'MALLOC_MMAP_THRESHOLD_', 'MALLOC_TOP_PAD_')
 
 
-def keep_freed_memory() -> None:
-    """Keep freed memory for the next results, as the variables ``KEEPING`` do. Nothing
-    changes if a person has set one of ``SETTINGS``."""
+def keep_freed_memory() -> bool:
+    """Keep freed memory for the next results, as the variables ``KEEPING`` do.
+
+    Returns:
+        bool: False if nothing changed: a person has set one of ``SETTINGS``, or the C
+            library is not glibc.
+    """
     library = _c_library()
     is_glibc = hasattr(library, 'gnu_get_libc_version')
-    if is_glibc and not any(name in os.environ for name in SETTINGS):
-        library.mallopt(_MMAP_MAX, 0)
-        library.mallopt(_TRIM_THRESHOLD, -1)
+    if not is_glibc or any(name in os.environ for name in SETTINGS):
+        return False
+    library.mallopt(_MMAP_MAX, 0)
+    library.mallopt(_TRIM_THRESHOLD, -1)
+    return True
 
 
 def release_memory() -> None:
