@@ -10,6 +10,7 @@ from mmengine.runner import Runner
 from torch import nn
 
 from mmlinattn.engine import ReleaseMemoryHook
+from mmlinattn.engine.hooks import release_memory_hook
 from mmlinattn.utils.measuring import resident
 
 FREED = 200 << 20  # bytes
@@ -52,15 +53,15 @@ class Last(BaseMetric):
         return dict(bytes=results[-1])
 
 
-def memory_of_validation(work_dir, hooks):
-    """Bytes of a worker that a validation starts behind a training's epoch."""
+def train(work_dir, hooks, epochs=1, **options):
+    """Return a runner that has trained and validated."""
     loader = dict(batch_size=1, sampler=dict(type='DefaultSampler', shuffle=False))
     runner = Runner(
         Model(),
         work_dir=str(work_dir),
         train_dataloader=dict(loader, dataset=Training()),
-        val_dataloader=dict(loader, dataset=MemoryOfWorker(), num_workers=1),
-        train_cfg=dict(by_epoch=True, max_epochs=1),
+        val_dataloader=dict(loader, dataset=MemoryOfWorker(), **options),
+        train_cfg=dict(by_epoch=True, max_epochs=epochs),
         val_cfg=dict(),
         val_evaluator=[Last()],
         optim_wrapper=dict(optimizer=dict(type='SGD', lr=0.0)),
@@ -70,11 +71,34 @@ def memory_of_validation(work_dir, hooks):
     for hook in hooks:
         runner.register_hook(hook)
     runner.train()
+    return runner
+
+
+def memory_of_worker(*args):
+    runner = train(*args, num_workers=1)
     return runner.message_hub.get_scalar('val/bytes').current()
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != 'glibc', reason='another C library')
 def test_workers_hold_no_memory_that_was_freed(tmp_path):
-    by_default = memory_of_validation(tmp_path / 'default', [])
-    released = memory_of_validation(tmp_path / 'released', [ReleaseMemoryHook()])
+    by_default = memory_of_worker(tmp_path / 'default', [])
+    released = memory_of_worker(tmp_path / 'released', [ReleaseMemoryHook()])
     assert released < by_default - FREED / 2
+
+
+@pytest.mark.parametrize(
+    'options, times',
+    [
+        (dict(num_workers=0), 2),
+        (dict(num_workers=1), 4),
+        (dict(num_workers=1, persistent_workers=True), 3),
+    ],
+)
+def test_memory_is_returned_where_workers_begin(tmp_path, monkeypatch, options, times):
+    """And after each of two validations."""
+    releases = []
+    monkeypatch.setattr(
+        release_memory_hook, 'release_memory', lambda: releases.append(1)
+    )
+    train(tmp_path, [ReleaseMemoryHook()], epochs=2, **options)
+    assert len(releases) == times
