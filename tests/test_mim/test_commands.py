@@ -25,6 +25,7 @@ def test_search_by_the_name_in_configs(user):
     assert 'configs/soft/softpp-t_in1k.py' in output and 'Traceback' not in output
 
 
+@pytest.mark.full
 def test_gridsearch(user):
     """It reads a config that inherits from ours, and only then looks at its keys."""
     child = user.folder / 'child.py'

@@ -127,6 +127,7 @@ def test_gradients(pad_small_map):
         assert torch.autograd.gradcheck(call, x.requires_grad_())
 
 
+@pytest.mark.full
 @pytest.mark.openmmlab
 @pytest.mark.filterwarnings('error::torch.jit.TracerWarning')
 def test_shrunk_windows_in_a_file(tmp_path):
