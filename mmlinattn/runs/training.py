@@ -282,7 +282,9 @@ def add_hooks(cfg: Config, runner: Any, args: argparse.Namespace) -> None:
     """Add the hooks of this tool to a runner, unless it is one of the user's own."""
     if not hasattr(runner, 'register_hook'):
         return
-    runner.register_hook(ReleaseMemoryHook())
+    hooks = getattr(runner, 'hooks', ())
+    if not any(isinstance(hook, ReleaseMemoryHook) for hook in hooks):
+        runner.register_hook(ReleaseMemoryHook())
     runner.register_hook(EarlierBest(note, warn))
     if is_first_process():
         runner.register_hook(TimeLeft(note))

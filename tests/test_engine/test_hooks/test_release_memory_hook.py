@@ -1,9 +1,12 @@
 """Memory that workers of a validation take over from a training."""
 
 import platform
+from argparse import Namespace
+from types import SimpleNamespace
 
 import pytest
 import torch
+from mmengine.config import Config
 from mmengine.evaluator import BaseMetric
 from mmengine.model import BaseModel
 from mmengine.runner import Runner
@@ -11,6 +14,7 @@ from torch import nn
 
 from mmlinattn.engine import ReleaseMemoryHook
 from mmlinattn.engine.hooks import release_memory_hook
+from mmlinattn.runs import training
 from mmlinattn.utils.measuring import resident
 
 FREED = 200 << 20  # bytes
@@ -102,3 +106,12 @@ def test_memory_is_returned_where_workers_begin(tmp_path, monkeypatch, options, 
     )
     train(tmp_path, [ReleaseMemoryHook()], epochs=2, **options)
     assert len(releases) == times
+
+
+@pytest.mark.parametrize('own', [[], [ReleaseMemoryHook()]])
+def test_the_command_adds_it_once(own):
+    """Configs of version 0.2.0 have it among their default hooks."""
+    hooks = [*own]
+    runner = SimpleNamespace(hooks=hooks, register_hook=hooks.append)
+    training.add_hooks(Config(), runner, Namespace(cfg_options=None))
+    assert sum(isinstance(hook, ReleaseMemoryHook) for hook in hooks) == 1
